@@ -142,7 +142,8 @@ def regression_fit(work: Work) -> Contenders:
 
 def regression_fit_again(work: Work) -> Contenders:
     """Fit on one more coreset of parties that have their scores: nearly all of it is the draw."""
-    federation, parties, scores = work.met, work.parties, score(REGRESSION, work.parties)
+    federation, parties = work.met, work.parties
+    scores = [np.asarray(REGRESSION.score_rule().scores(party.table)) for party in parties]
     return {
         "ours": lambda: federation.fit(REGRESSION, sampler=SAMPLER),
         "bare": lambda: cumulative_sums(scores),

@@ -17,6 +17,7 @@ from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.key_texts import KeyTexts
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.selections import Selection
 from colonnade.messages import Message, Reveals
 from colonnade.routes import Route
 from colonnade.signing import DrawSeeds, SignedRows
@@ -444,14 +445,14 @@ class Model(Protocol[R_co]):
     def parts(self, roster: Roster) -> Mapping[str, ModelPart]:
         """Give each party's part, as it is sent to it."""
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Predictions]:
+    def predictions(self, roster: Roster, selected: Selection, rounding: Rounding | None) -> Script[Predictions]:
         """Predict the selected rows."""
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
 
     def evaluation(
-        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+        self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
     ) -> Script[R_co]:
         """Count its cost on the selected rows: all that count, or some drawn evenly."""
 

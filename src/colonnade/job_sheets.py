@@ -27,6 +27,7 @@ from colonnade.evaluation.applying import (
     predicted_route,
 )
 from colonnade.evaluation.telling import TOLD, TOLD_CLASSES, model_digest
+from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.options import learn_types
 from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
@@ -221,6 +222,11 @@ class _Reader:
             return then(view, Ask(UseAllRows))
         return then(view, even_draw_route(self.sheet.size, self.agreed(self.sheet.size).seeds))
 
+    @property
+    def n_evaluated(self) -> int:
+        """How many rows a model is evaluated on; or of how many, where only some count."""
+        return self.sheet.rows if self.sheet.size is None else self.sheet.size
+
     def learned(self, source: Route, solver: AnySolver, size: int | None, sampler: AnySampler | None) -> Route:
         """Expect that a model is learned on so many rows from there, or on all that count, and told.
 
@@ -298,7 +304,8 @@ def _fit(job: _Reader) -> Route:
 
 def _predict(job: _Reader) -> Route:
     delivered = job.sheet.to == job.party
-    return then(job.chosen(), predicted_route(job.part, job.sheet.bits, job.dither, delivered=delivered))
+    n_places = job.sheet.rows if job.sheet.chosen is None else job.sheet.chosen[1]
+    return then(job.chosen(), predicted_route(job.part, n_places, job.sheet.bits, job.dither, delivered=delivered))
 
 
 def _deliver(job: _Reader) -> Route:
@@ -310,7 +317,7 @@ def _evaluate(job: _Reader) -> Route:
     if CLASSES in job.sheet.options:
         asked = _evaluate_classes(job, by_weight=by_weight)
     elif job.sheet.to is None:
-        asked = evaluated_route(job.part, job.sheet.bits, job.dither, by_weight=by_weight)
+        asked = evaluated_route(job.part, job.n_evaluated, job.sheet.bits, job.dither, by_weight=by_weight)
     else:
         asked = masked_route(job.part, job.to, job.party, evaluating=True, by_weight=by_weight)
     return then(job.evaluated(), asked)
@@ -319,11 +326,18 @@ def _evaluate(job: _Reader) -> Route:
 def _evaluate_classes(job: _Reader, *, by_weight: bool) -> Route:
     label_party = job.roster.label_party
     if job.sheet.to is None:
+        model = (job.part, job.n_evaluated, _n_classes(job.sheet.options[CLASSES]))
         has_label = job.party == label_party
-        return class_losses_route(job.part, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
+        return class_losses_route(*model, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
     if job.to != label_party:
         raise InputError("a job sheet lets another than the label party evaluate a classification. Run one version.")
     return masked_classes_route(job.part, job.to, job.party, by_weight=by_weight)
+
+
+def _n_classes(told: object) -> int:
+    if not isinstance(told, int) or not 2 <= told <= MOST_CLASSES:
+        raise InputError(f"a job sheet evaluates a model of {told} classes. Run the same version on all sides.")
+    return told
 
 
 def _plan(job: _Reader) -> Route:

@@ -119,23 +119,23 @@ class Ledger:
         return cls(msgspec.json.decode(text, type=list[Entry]), run_by=run_by)
 
     def __str__(self) -> str:
-        """Lay out one line a round and direction, then the total."""
+        """Lay out one line a kind of message, of all rounds of a phase that follow one another, then the total."""
         header = ("phase", "round", "message", "from", "to", "units", "bytes", "reveals")
-        lines = [_line(group) for group in self._rounds()]
+        lines = [_line(group) for group in self._kinds()]
         total = ("total", "", "", "", "", f"{self.units:,}", f"{self.bytes:,}", "")
         return aligned([header, *lines, total], numbers={5, 6})
 
     def _end(self, name: str) -> str:
         return f"{SERVER} ({self.run_by})" if name == SERVER and self.run_by is not None else name
 
-    def _rounds(self) -> list[list[Entry]]:
+    def _kinds(self) -> list[list[Entry]]:
         groups: dict[tuple[int, str, bool], list[Entry]] = {}
-        exchange, answered = 0, False
+        stretch, before = 0, None
         for entry in self:
-            asks = entry.sender == SERVER
-            exchange += asks and answered  # a request after a reply opens a round
-            answered = not asks
-            groups.setdefault((exchange, entry.kind, asks), []).append(entry)
+            # Another phase begins, or another run.
+            stretch += before is not None and (entry.phase != before.phase or entry.round < before.round)
+            before = entry
+            groups.setdefault((stretch, entry.kind, entry.sender == SERVER), []).append(entry)
         return list(groups.values())
 
     def _sums(self, key: Callable[[Entry], str]) -> dict[str, Totals]:
@@ -152,7 +152,7 @@ def _line(group: list[Entry]) -> tuple[str, ...]:
     first = group[0]
     return (
         first.phase,
-        str(first.round),
+        str(first.round) if group[-1].round == first.round else f"{first.round}-{group[-1].round}",
         first.kind,
         _ends([entry.sender for entry in group]),
         _ends([entry.receiver for entry in group]),

@@ -61,6 +61,11 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     known_before: ClassVar[tuple[Reveals, ...]] = ()
 
     @property
+    def goes_on(self) -> bool:
+        """Whether a request goes on with what an earlier one of the job began, such as applying a model."""
+        return False
+
+    @property
     def kind(self) -> str:
         """The kind's name, as on the wire and in the ledger."""
         return type(self).__name__

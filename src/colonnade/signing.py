@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.selections import CountedRows
 
 # In every signed text, so that none of another protocol, or of another version, can take its place.
 PROTOCOL = b"colonnade job 1"
@@ -88,6 +89,10 @@ def seed_digest(party: str, seed: int) -> bytes:
     return digest(PROTOCOL, b"seed", party.encode(), str(seed).encode())[:16]
 
 
-def rows_digest(rows: Rows) -> bytes:
-    """Hash the rows agreed on."""
-    return digest(b"rows", np.ascontiguousarray(rows, "<i8").tobytes())
+def rows_digest(rows: Rows | CountedRows) -> bytes:
+    """Hash the rows agreed on; all that count are listed a block at a time."""
+    hashed, what = hashlib.sha256(), b"rows"
+    hashed.update(len(what).to_bytes(8, "little") + what + (8 * len(rows)).to_bytes(8, "little"))
+    for some in rows.by_block() if isinstance(rows, CountedRows) else (rows,):
+        hashed.update(np.ascontiguousarray(some, "<i8").data)
+    return hashed.digest()

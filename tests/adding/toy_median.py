@@ -11,7 +11,9 @@ from colonnade.contracts import JobView, Model, ModelPart, Roster, Rounding, Sca
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.evaluation.linear import linear_residuals
+from colonnade.evaluation.rounding import SummedParts
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.selections import Piece, Selection
 from colonnade.messages import sendable_floats
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.storage import AnyPath, Folder, write_folder
@@ -50,18 +52,23 @@ class MedianModel(msgspec.Struct, frozen=True, tag_field="kind", tag="median"):
         """Give each party coefficients of zero: its columns do not matter."""
         return {card.name: (sendable_floats(np.zeros(card.n_features)), None, None) for card in roster.cards}
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats]:
+    def predictions(self, roster: Roster, selected: Selection, rounding: Rounding | None) -> Script[Floats]:
         """Predict without asking anybody."""
         yield from ()
-        return np.full(size, self.value)
+        return np.full(len(selected), self.value)
 
     def evaluation(
-        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+        self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
     ) -> Script[MedianReport]:
         """Let the label party tell how far its labels are from nothing, and compare."""
-        no_coef = np.zeros(len(self.feature_names_in_))
-        parts = yield from linear_residuals(roster, len(selected), no_coef, by_weight=not sampled, rounding=rounding)
-        return MedianReport(len(selected), float(selected.weights @ np.abs(parts.values + self.value)))
+        no_coef, costs = np.zeros(len(self.feature_names_in_)), []
+
+        def use(piece: Piece, parts: SummedParts) -> None:
+            weights = np.ones(len(piece)) if piece.weights is None else piece.weights
+            costs.append(float(weights @ np.abs(parts.values + self.value)))
+
+        yield from linear_residuals(roster, selected, no_coef, use, by_weight=not sampled, rounding=rounding)
+        return MedianReport(len(selected), sum(costs))
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> NoReturn:
         """Refuse."""

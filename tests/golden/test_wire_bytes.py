@@ -29,6 +29,7 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedClassRows, AskWhitene
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
+    BringLogits,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
@@ -272,18 +273,20 @@ EXAMPLES: dict[str, Message] = {
     "ask local clusters, equal weights": AskLocalClusters(10, seed=5, weights=None),
     "local clusters": LocalClusters(sendable_floats([[1.0, 2.0], [0.5, 0.0]]), sendable_rows([0, 1, 1])),
     "local clusters, packed": LocalClusters(sendable_floats([[1.0], [0.5], [2.0]]), sendable_rows([2, 0, 1, 1, 2])),
-    "ask partial predictions": AskPartialPredictions(sendable_floats([0.5, -1.0]), less_label=True, by_weight=False),
+    "ask partial predictions": AskPartialPredictions(
+        sendable_floats([0.5, -1.0]), less_label=True, by_weight=False, first=0, stop=262144
+    ),
     "partial predictions": PartialPredictions(sendable_floats([2.5]), None),
     "partial predictions less label": PartialPredictions(sendable_floats([2.5]), 9.0),
-    "ask partial distances": AskPartialDistances(sendable_floats([[1.0, 2.0]]), None),
+    "ask partial distances": AskPartialDistances(sendable_floats([[1.0, 2.0]]), None, first=0, stop=9),
     "ask partial distances, standardised": AskPartialDistances(
-        sendable_floats([[1.0, 2.0]]), sendable_floats([3.0, 0.5])
+        sendable_floats([[1.0, 2.0]]), sendable_floats([3.0, 0.5]), first=262144, stop=262145
     ),
     "partial distances": PartialDistances(sendable_floats([[4.0], [0.0]])),
     "ask rounded predictions": AskRoundedPredictions(
-        sendable_floats([0.5, -1.0]), less_label=True, by_weight=False, bits=16, seed=2**63 - 1
+        sendable_floats([0.5, -1.0]), less_label=True, by_weight=False, bits=16, seed=2**63 - 1, first=0, stop=3
     ),
-    "ask rounded distances": AskRoundedDistances(sendable_floats([[1.0, 2.0]]), None, bits=8, seed=5),
+    "ask rounded distances": AskRoundedDistances(sendable_floats([[1.0, 2.0]]), None, bits=8, seed=5, first=0, stop=3),
     "rounded parts": RoundedParts(
         3,
         sendable_floats([2.5, -1.0]),
@@ -370,8 +373,16 @@ EXAMPLES: dict[str, Message] = {
     "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
     "deliver classes": DeliverClasses(sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes")),
+    "bring logits": BringLogits(sendable_floats([2.5, -1.0]), first=0, stop=262144),
     "ask class losses": AskClassLosses(
-        sendable_floats([0.5]), sendable_floats([2.5]), sendable_floats([-1.0]), sendable_floats([2.0, 5.5]), None, True
+        sendable_floats([0.5]),
+        sendable_floats([2.5]),
+        sendable_floats([-1.0]),
+        sendable_floats([2.0, 5.5]),
+        None,
+        True,
+        first=0,
+        stop=1,
     ),
     "class losses": ClassLosses(
         sendable_floats([0.5, 0.0, 0.25]),

@@ -64,7 +64,8 @@ def ask_losses(server: HostileServer, model: Any, others: Floats, intercept: flo
     server.told_by_all(UseAllRows(), Ready)
     own = sendable_floats(np.zeros(2))
     known = sendable_floats([intercept]), sendable_floats([0.0, 1.0]), None
-    return server.told("party3", AskClassLosses(own, sendable_floats(others), *known, True), ClassLosses)
+    request = AskClassLosses(own, sendable_floats(others), *known, True, 0, len(others))
+    return server.told("party3", request, ClassLosses)
 
 
 def test_logits_of_powers_of_two_read_fifty_labels_where_labels_may_be_told(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from colonnade.catalogue import codec, party_session
 from colonnade.errors import RemoteProtocolError
 from colonnade.messages import Message
 from colonnade.privacy.identities import identities_here
+from colonnade.protocol.hello import WIRE_VERSION
 from colonnade.transports.envelopes import (
     Answer,
     Ask,
@@ -31,7 +32,7 @@ from colonnade.transports.envelopes import (
     from_server,
 )
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "wire_v2.txt"
+GOLDEN = Path(__file__).parents[1] / "golden" / f"wire_v{WIRE_VERSION}.txt"
 MESSAGES = [bytes.fromhex(line.rpartition(": ")[2]) for line in GOLDEN.read_text().splitlines()]
 ENVELOPES = [
     encode_in_one_piece(each)

@@ -117,7 +117,7 @@ def test_only_models_that_were_told_are_applied(tmp_path: Path) -> None:
         tell(server, model)
         server.new_run("predict", model=model)
         server.told(TARGET, UseAllRows(), Ready)
-        other = AskPartialPredictions(one_hot(1, WIDTH), False, False)
+        other = AskPartialPredictions(one_hot(1, WIDTH), False, False, 0, N_ROWS)
         turned_away(lambda: server.told(TARGET, other, PartialPredictions), "the job sheet says what has the digest")
         assert Reveals.FEATURES not in server.disclosed()
 

@@ -54,7 +54,7 @@ def refusal_by_small_units(server: HostileServer, rows: list[int]) -> Refused:
     assert rounding is not None
     _, centers, scale = model.parts(server.roster)[TARGET]
     assert centers is not None
-    request = AskRoundedDistances(centers, scale, 16, rounding.seeds[TARGET])
+    request = AskRoundedDistances(centers, scale, 16, rounding.seeds[TARGET], 0, len(chosen))
     reply = server.ask(TARGET, request)
     assert isinstance(reply, Refused)
     return reply

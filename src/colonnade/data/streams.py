@@ -8,7 +8,7 @@ import platform
 from collections.abc import Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -32,6 +32,8 @@ BATCH_ROWS = 8 * BLOCK_ROWS
 PIECE_ROWS = 16 * BLOCK_ROWS
 # Of a file, read in pieces: whole groups of rows may be large.
 BUFFER_BYTES = 1 << 20
+# Of a file, stopped within it: as many jobs as read it in turn, window by window.
+MOST_STOPPED = 4
 
 
 class Look(NamedTuple):
@@ -69,6 +71,11 @@ class ParquetRows:
     columns: tuple[str, ...]
     groups: tuple[RowGroup, ...] = field(repr=False)
     seen: tuple[Look, ...] = field(repr=False)
+    # Readers that have stopped before a block, by its number: who reads on does not begin its group of rows again.
+    _stopped: dict[int, Iterator[Block]] = field(default_factory=dict, init=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ParquetRows, (self.where, self.files, self.columns, self.groups, self.seen)
 
     @property
     def n_rows(self) -> int:
@@ -77,8 +84,21 @@ class ParquetRows:
 
     def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
         """Read each block, or those with these numbers, and no group of rows that has none of them."""
-        wanted: Collection[int] = range(n_blocks_of(self.n_rows)) if numbers is None else frozenset(numbers)
+        n_blocks = n_blocks_of(self.n_rows)
         self.check_unchanged()
+        if isinstance(numbers, range) and numbers.step == 1 and len(numbers) < n_blocks:
+            reader = self._stopped.pop(numbers.start, None) or self._read(range(numbers.start, n_blocks))
+            yield from islice(reader, len(numbers))
+            if numbers.stop < n_blocks:
+                while len(self._stopped) >= MOST_STOPPED:
+                    self._stopped.pop(next(iter(self._stopped)))
+                self._stopped[numbers.stop] = reader
+        else:
+            yield from self._read(range(n_blocks) if numbers is None else frozenset(numbers))
+        # What was read of files that were being written is nothing: nobody is given the end of it.
+        self.check_unchanged()
+
+    def _read(self, wanted: Collection[int]) -> Iterator[Block]:
         parts: dict[int, Floats] = {}
         for first, columns in self._batches(wanted):
             end = first + len(columns[0])
@@ -93,8 +113,6 @@ class ParquetRows:
                     values[low - start : high - start, place] = column[low - first : high - first]
                 if high == start + length:
                     yield Block(number, parts.pop(number))
-        # What was read of files that were being written is nothing: nobody is given the end of it.
-        self.check_unchanged()
 
     def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
         """Cut all blocks, or these, into runs that begin in other groups of rows, of `PIECE_ROWS` rows or more.

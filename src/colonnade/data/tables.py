@@ -1,8 +1,10 @@
 """What a party holds: its rows, checked once at the door, read block by block ever after."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +28,9 @@ from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
 R = TypeVar("R")
+
+# Blocks that a thread is given at once.
+AT_ONCE = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +73,11 @@ class ArrayTable:
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, a view; on all cores."""
-        return in_threads(
-            partial(_of_block, self.values, work), range(n_blocks_of(self.n_rows)) if numbers is None else numbers
-        )
+        asked = range(n_blocks_of(self.n_rows)) if numbers is None else numbers
+        # Some at once: to hand a block to a thread costs as much as light work on it.
+        some = min(AT_ONCE, -(-len(asked) // (os.cpu_count() or 1)) or 1)
+        groups = [asked[start : start + some] for start in range(0, len(asked), some)]
+        return chain.from_iterable(in_threads(partial(_of_blocks, self.values, work), groups))
 
     def take(self, rows: Rows) -> Floats:
         """Copy rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
@@ -122,8 +129,8 @@ class ArrayTable:
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
 
 
-def _of_block(values: Floats, work: Work[R], number: int) -> R:
-    return work(Block(number, values[rows_of_block(number)]))
+def _of_blocks(values: Floats, work: Work[R], numbers: Sequence[int]) -> list[R]:
+    return [work(Block(number, values[rows_of_block(number)])) for number in numbers]
 
 
 def read_table(

@@ -3,6 +3,7 @@
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
+    BringLogits,
     DeliverClasses,
     DeliverMaskedClasses,
 )
@@ -11,41 +12,54 @@ from colonnade.evaluation.delivery import Deliver
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
 from colonnade.evaluation.masked.messages import AskLosses, AskMagnitude, AskMaskedPredictions, DeliverMasked
 from colonnade.evaluation.telling import model_digest
+from colonnade.evaluation.windows import NextWindow, Windows
+from colonnade.kernels.selections import last_window
 from colonnade.privacy.pair_keys import secure_route
 from colonnade.routes import Ask, Hashing, Route, either, then
 
 
-def predicted_route(part: bytes, bits: int | None, seed: int, *, delivered: bool) -> Route:
-    """Expect a question for predictions by a model whose part has this digest, and perhaps all parties' sum."""
-    asked = _plain_route(part, bits, seed, less_label=False, by_weight=False)
+def predicted_route(part: bytes, n_places: int, bits: int | None, seed: int, *, delivered: bool) -> Route:
+    """Expect questions for predictions by a model whose part has this digest, and perhaps all parties' sum.
+
+    Rows, or places of a list of rows, are so many.
+    """
+    asked = _plain_route(part, n_places, bits, seed, less_label=False, by_weight=False)
     return then(asked, either(Ask(Deliver), Ask(DeliverClasses))) if delivered else asked
 
 
-def evaluated_route(part: bytes, bits: int | None, seed: int, *, by_weight: bool) -> Route:
-    """Expect a question for residuals, or distances, of a model whose part has this digest."""
-    return _plain_route(part, bits, seed, less_label=True, by_weight=by_weight)
+def evaluated_route(part: bytes, n_places: int, bits: int | None, seed: int, *, by_weight: bool) -> Route:
+    """Expect questions for residuals, or distances, of a model whose part has this digest."""
+    return _plain_route(part, n_places, bits, seed, less_label=True, by_weight=by_weight)
 
 
-def class_losses_route(part: bytes, bits: int | None, seed: int, *, has_label: bool, by_weight: bool) -> Route:
-    """Expect a question for the party's part of logits; at the label party, with the others' sum, for losses."""
+def class_losses_route(
+    part: bytes, n_places: int, n_classes: int, bits: int | None, seed: int, *, has_label: bool, by_weight: bool
+) -> Route:
+    """Expect questions for the party's part of logits; at the label party, with the others' sum, for losses."""
     model = Hashing(part, model_digest)
     if has_label:
-        return Ask(AskClassLosses, part=model, by_weight=by_weight)
+        n_numbers = 1 if n_classes == 2 else n_classes
+        last = last_window(n_places, n_numbers).first
+        asked = Ask(AskClassLosses, part=model, by_weight=by_weight, window=NextWindow(last, n_places, n_numbers))
+        return then(Windows(last, (Ask(BringLogits),), n_numbers), asked) if last else asked
     flags = {"part": model, "less_label": False, "by_weight": False}
     if bits is None:
-        return Ask(AskPartialPredictions, **flags)
-    return Ask(AskRoundedPredictions, **flags, bits=bits, seed=seed)
+        return Windows(n_places, (Ask(AskPartialPredictions, **flags),))
+    return Windows(n_places, (Ask(AskRoundedPredictions, **flags, bits=bits, seed=seed),))
 
 
-def _plain_route(part: bytes, bits: int | None, seed: int, *, less_label: bool, by_weight: bool) -> Route:
+def _plain_route(
+    part: bytes, n_places: int, bits: int | None, seed: int, *, less_label: bool, by_weight: bool
+) -> Route:
     model = Hashing(part, model_digest)
     flags = {"less_label": less_label, "by_weight": by_weight}
     if bits is None:
-        return either(Ask(AskPartialPredictions, part=model, **flags), Ask(AskPartialDistances, part=model))
-    dither = {"bits": bits, "seed": seed}
-    return either(
-        Ask(AskRoundedPredictions, part=model, **flags, **dither), Ask(AskRoundedDistances, part=model, **dither)
-    )
+        ways = Ask(AskPartialPredictions, part=model, **flags), Ask(AskPartialDistances, part=model)
+    else:
+        dither = {"bits": bits, "seed": seed}
+        linear = Ask(AskRoundedPredictions, part=model, **flags, **dither)
+        ways = linear, Ask(AskRoundedDistances, part=model, **dither)
+    return Windows(n_places, ways)
 
 
 def masked_route(part: bytes, to: str, party: str, *, evaluating: bool, by_weight: bool) -> Route:

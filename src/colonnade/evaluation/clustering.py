@@ -1,15 +1,19 @@
 """Distances to centres: squared distances add over parties, so each tells its own part."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, ClassVar
 
 import numpy as np
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.errors import InputError
-from colonnade.evaluation.rounding import RoundedParts, SummedParts, read_parts, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, SummedParts, added, read_parts, round_parts, sum_parts
+from colonnade.evaluation.windows import of_window
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.lloyd import squared_distances
+from colonnade.kernels.lloyd import nearest_of, squared_distances
+from colonnade.kernels.selections import Piece, Selection, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
@@ -17,7 +21,7 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
 
 class PartialDistances(Message, frozen=True):
-    """|x_i^(j) - c_l^(j)|^2 for each selected row and each centre."""
+    """|x_i^(j) - c_l^(j)|^2 for each selected row of a window and each centre."""
 
     phase: ClassVar[str] = "predicting"
 
@@ -29,18 +33,30 @@ class PartialDistances(Message, frozen=True):
 
 
 class AskPartialDistances(Message, frozen=True):
-    """The party's part of the centres, and the units distances are measured in, where they are not the columns' own."""
+    """The party's part of the centres, the units of distances, where they are not the columns' own, and a window."""
 
     phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = PartialDistances
 
     centers: Annotated[Floats, Reveals.MODEL]
     scale: Annotated[Floats | None, Reveals.MODEL]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
 
     @property
     def part(self) -> ModelPart:
         """The party's part of the model."""
         return None, self.centers, self.scale
+
+    @property
+    def window(self) -> Window:
+        """Which rows, and how many numbers of each."""
+        return Window(self.first, self.stop, len(self.centers))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the model was applied to other windows before."""
+        return self.first > 0
 
 
 class AskRoundedDistances(Message, frozen=True):
@@ -53,48 +69,76 @@ class AskRoundedDistances(Message, frozen=True):
     scale: Annotated[Floats | None, Reveals.MODEL]
     bits: Annotated[int, Reveals.NOTHING]
     seed: Annotated[int, Reveals.NOTHING]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
 
     @property
     def part(self) -> ModelPart:
         """The party's part of the model."""
         return None, self.centers, self.scale
 
+    @property
+    def window(self) -> Window:
+        """Which rows, and how many numbers of each."""
+        return Window(self.first, self.stop, len(self.centers))
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the model was applied to other windows before."""
+        return self.first > 0
+
+
+# What is done with a window: each row's nearest centre, and the squared distance to it.
+Use = Callable[[Piece, Rows, SummedParts], object]
+
 
 def nearest_center_distances(
-    roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None = None
-) -> Script[tuple[Rows, SummedParts]]:
-    """Find each selected row's nearest centre, the lowest among equals, and the squared distance to it; both (size,).
+    roster: Roster,
+    selected: Selection,
+    centers: Floats,
+    scale: Floats | None,
+    use: Use,
+    rounding: Rounding | None = None,
+) -> Script[float]:
+    """Find each selected row's nearest centre, the lowest among equals, and the squared distance to it.
 
-    Centres, shape (k, n_features), and the units to measure distances in, shape (n_features,), are in the roster's
-    column order. No distance is negative: what rounding took below zero is zero.
+    They are used window by window, both of shape (m,). Centres, shape (k, n_features), and the units to measure
+    distances in, shape (n_features,), are in the roster's column order. No distance is negative: what rounding took
+    below zero is zero. Gives how far rounding put any distance off, at most.
     """
-    parts = yield from _parts(roster, size, centers, scale, rounding)
-    nearest = np.maximum(parts.values.min(axis=1), 0.0)
-    return parts.values.argmin(axis=1), replace(parts, values=nearest)
+    bound = 0.0
+    for piece in selected.pieces(len(centers)):
+        parts = yield from _parts(roster, piece, centers, scale, rounding)
+        labels, nearest = nearest_of(parts.values)
+        bound = max(bound, parts.bound)
+        use(piece, labels, replace(parts, values=np.maximum(nearest, 0.0, out=nearest)))
+    return bound
 
 
 def _parts(
-    roster: Roster, size: int, centers: Floats, scale: Floats | None, rounding: Rounding | None
+    roster: Roster, piece: Piece, centers: Floats, scale: Floats | None, rounding: Rounding | None
 ) -> Script[SummedParts]:
     own = {
         party: (sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part]))
         for party, part in roster.parts.items()
     }
+    ends, shape = (piece.window.first, piece.window.stop), (len(piece), len(centers))
     if rounding is not None:
         inbox = yield {
-            party: AskRoundedDistances(*part, rounding.bits, rounding.seeds[party]) for party, part in own.items()
+            party: AskRoundedDistances(*part, rounding.bits, rounding.seeds[party], *ends)
+            for party, part in own.items()
         }
-        rounded = read_parts(inbox, (size, len(centers)), rounding)
+        rounded = read_parts(inbox, shape, rounding, piece.window.first)
         for party, part in rounded.items():
             checks.distances(party, inbox[party], part.values, _in_units(*own[party]), part.step)
         return sum_parts(rounded)
-    inbox = yield {party: AskPartialDistances(*part) for party, part in own.items()}
+    inbox = yield {party: AskPartialDistances(*part, *ends) for party, part in own.items()}
     replies = checks.replies(inbox, PartialDistances)
     for party, reply in replies.items():
-        checks.shape(party, reply, reply.values, (size, len(centers)))
+        checks.shape(party, reply, reply.values, shape)
         checks.non_negative(party, reply, reply.values)
         checks.distances(party, reply, reply.values, _in_units(*own[party]))
-    return SummedParts(np.sum([reply.values for reply in replies.values()], axis=0))
+    return SummedParts(added([reply.values for reply in replies.values()]))
 
 
 def _in_units(centers: Floats, scale: Floats | None) -> Floats:
@@ -106,19 +150,20 @@ def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) ->
 
 
 def _answer_rounded(state: PartyState, request: AskRoundedDistances, data: PartyData) -> tuple[PartyState, Message]:
-    return state, round_parts(request, request.bits, request.seed, _own_distances(state, request, data), None)
+    distances = _own_distances(state, request, data)
+    return state, round_parts(request, request.bits, request.seed, request.first, distances, None)
 
 
 def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedDistances, data: PartyData) -> Floats:
-    n_features = len(data.table.feature_names)
-    rows, n_centers = state.selected(), len(request.centers)
-    check_centers(request, request.centers, request.scale, n_features)
-    if len(rows) * n_centers > MAX_NUMBERS:
-        raise InputError(
-            f"distances of {len(rows):,} rows to {n_centers} centres do not fit one message. Ask for fewer rows."
-        )
-    features = data.table.take(rows)[:, :n_features]
-    return squared_distances(features, request.centers, request.scale)
+    n_rows, n_centers = request.stop - request.first, len(request.centers)
+    check_centers(request, request.centers, request.scale, len(data.table.feature_names))
+    if n_rows * n_centers > MAX_NUMBERS:
+        raise InputError(f"distances of {n_rows:,} rows to {n_centers} centres do not fit one message. Use fewer.")
+    return of_window(state, request, request.window, data, partial(_distances, request.centers, request.scale))
+
+
+def _distances(centers: Floats, scale: Floats | None, values: Floats) -> Floats:
+    return squared_distances(values[:, : centers.shape[1]], centers, scale)
 
 
 def check_centers(request: Message, centers: Floats, scale: Floats | None, n_features: int) -> None:

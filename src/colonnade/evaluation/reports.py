@@ -1,6 +1,7 @@
 """What an evaluation says, from the losses of all rows or of a sample of them."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -8,6 +9,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.estimates import exponent_of
+from colonnade.kernels.moments import joined_spread
 from colonnade.protocol.fingerprints import Seen
 
 # Labels that vary by less than this part of the cost do not vary.
@@ -100,8 +102,9 @@ class ClusteringReport(msgspec.Struct, frozen=True):
 class Losses:
     """Squared residuals, or squared distances to the nearest centre, summed up.
 
-    `cost` is sum_i w_i loss_i, and `deviation` the losses' standard deviation, unweighted; 0 for a single row.
-    `absolute` is sum_i w_i |residual_i|, 0 of distances; `cluster_sizes` are empty of residuals.
+    `cost` is sum_i w_i loss_i, `mean` and `deviation` are the losses' mean and standard deviation, unweighted: 0 for a
+    single row, and where nobody asks for it. `absolute` is sum_i w_i |residual_i|, 0 of distances; `cluster_sizes` are
+    empty of residuals.
     """
 
     n_rows: int
@@ -110,20 +113,58 @@ class Losses:
     deviation: float
     absolute: float = 0.0
     cluster_sizes: tuple[int, ...] = ()
+    mean: float = 0.0
 
 
-def residual_losses(residuals: Floats, weights: Floats, variance: float = 0.0) -> Losses:
-    """Sum up residuals, to whose squares rounding added `variance` on average."""
-    squares = np.square(residuals) - variance
-    cost, weight = max(float(weights @ squares), 0.0), float(weights.sum())
-    return Losses(len(squares), weight, cost, _deviation(squares), float(weights @ np.abs(residuals)))
+def residual_losses(
+    residuals: Floats, weights: Floats | None, variance: float = 0.0, *, with_deviation: bool = False
+) -> Losses:
+    """Sum up residuals, to whose squares rounding added `variance` on average; weights are 1 each if left out."""
+    n, weight = len(residuals), _sum(weights, len(residuals))
+    if weights is None:
+        cost = float(residuals @ residuals) - weight * variance
+    else:
+        cost = float(weights @ (np.square(residuals) - variance))
+    varies = _mean_and_deviation(np.square(residuals) - variance) if with_deviation else (0.0, 0.0)
+    return Losses(n, weight, cost, varies[1], _weighted(weights, np.abs(residuals)), mean=varies[0])
 
 
-def distance_losses(labels: Rows, distances: Floats, weights: Floats, k: int) -> Losses:
-    """Sum up squared distances to the nearest of k centres."""
+def distance_losses(
+    labels: Rows, distances: Floats, weights: Floats | None, k: int, *, with_deviation: bool = False
+) -> Losses:
+    """Sum up squared distances to the nearest of k centres; weights are 1 each if left out."""
     sizes = tuple(np.bincount(labels, minlength=k).tolist())
-    cost, weight = float(weights @ distances), float(weights.sum())
-    return Losses(len(labels), weight, cost, _deviation(distances), cluster_sizes=sizes)
+    mean, deviation = _mean_and_deviation(distances) if with_deviation else (0.0, 0.0)
+    cost, weight = _weighted(weights, distances), _sum(weights, len(labels))
+    return Losses(len(labels), weight, cost, deviation, cluster_sizes=sizes, mean=mean)
+
+
+def all_losses(parts: Sequence[Losses]) -> Losses:
+    """Add up losses of windows; what rounding added may be more than is there, and no sum of losses is below 0."""
+    n_rows, cost = sum(part.n_rows for part in parts), max(math.fsum(part.cost for part in parts), 0.0)
+    weight, absolute = (math.fsum(getattr(part, name) for part in parts) for name in ("weight", "absolute"))
+    sizes = tuple(map(sum, zip(*(part.cluster_sizes for part in parts), strict=True)))
+    mean, deviation = _joined_deviation(parts, n_rows)
+    return Losses(n_rows, weight, cost, deviation, absolute, sizes, mean)
+
+
+def _sum(weights: Floats | None, n_rows: int) -> float:
+    return float(n_rows) if weights is None else float(weights.sum())
+
+
+def _weighted(weights: Floats | None, losses: Floats) -> float:
+    return float(losses.sum() if weights is None else weights @ losses)
+
+
+def _joined_deviation(parts: Sequence[Losses], n_rows: int) -> tuple[float, float]:
+    """Join means and deviations of parts."""
+    if len(parts) == 1:
+        return parts[0].mean, parts[0].deviation
+    # Squares of losses, which are squares, may leave float64's range.
+    exponent = exponent_of(max(max(abs(part.mean), part.deviation) for part in parts))
+    scaled = [(part.n_rows, math.ldexp(part.mean, -exponent), math.ldexp(part.deviation, -exponent)) for part in parts]
+    _, mean, squares = joined_spread((n, own, max(n - 1, 0) * deviation**2) for n, own, deviation in scaled)
+    return math.ldexp(mean, exponent), math.ldexp(math.sqrt(squares / max(n_rows - 1, 1)), exponent)
 
 
 def regression_report(losses: Losses, label_spread: float, *, sampled: bool) -> RegressionReport:
@@ -145,11 +186,12 @@ def clustering_report(losses: Losses, *, sampled: bool) -> ClusteringReport:
     return ClusteringReport(losses.n_rows, losses.cost, per_row, losses.cluster_sizes, interval)
 
 
-def _deviation(losses: Floats) -> float:
+def _mean_and_deviation(losses: Floats) -> tuple[float, float]:
     if len(losses) < 2:
-        return 0.0
+        return (float(losses[0]) if len(losses) else 0.0), 0.0
     exponent = exponent_of(float(np.abs(losses).max()))  # losses are squares, and theirs may leave float64's range
-    return math.ldexp(float(np.ldexp(losses, -exponent).std(ddof=1)), exponent)
+    scaled = np.ldexp(losses, -exponent)
+    return math.ldexp(float(scaled.mean()), exponent), math.ldexp(float(scaled.std(ddof=1)), exponent)
 
 
 def cost_interval(losses: Losses, *, sampled: bool) -> tuple[float, float] | None:

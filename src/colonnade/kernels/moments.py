@@ -54,15 +54,32 @@ def mean_and_variance(parts: Iterable[tuple[Floats, Floats | None]]) -> tuple[fl
 
     Each part has its weights, or None where all are 1. There is one number at least, and not all weights are 0.
     """
+    total, mean, squares = joined_spread(spread_of(*part) for part in parts)
+    return mean, squares / total
+
+
+# The weight of some numbers, their mean, and the weighted sum of squares about it.
+Spread = tuple[float, float, float]
+
+
+def spread_of(values: Floats, weights: Floats | None = None) -> Spread:
+    """Compute the spread of numbers, shape (m,), by weights, or 1 each."""
+    weight = float(len(values)) if weights is None else float(weights.sum())
+    if weight == 0:
+        return 0.0, 0.0, 0.0
+    mean = float(values.sum() if weights is None else weights @ values) / weight
+    apart = values - mean
+    return weight, mean, float(apart @ apart if weights is None else weights @ np.square(apart))
+
+
+def joined_spread(parts: Iterable[Spread]) -> Spread:
+    """Join the spreads of parts."""
     total, mean, squares = 0.0, 0.0, 0.0
-    for values, weights in parts:
-        w = np.ones(len(values)) if weights is None else weights
-        weight = float(w.sum())
+    for weight, own, about in parts:
         if weight == 0:
             continue
-        own = float(w @ values) / weight
         # Each part about its own mean, and the means about theirs: nothing cancels (Chan, Golub and LeVeque 1983).
-        squares += float(w @ np.square(values - own)) + (own - mean) ** 2 * total * weight / (total + weight)
+        squares += about + (own - mean) ** 2 * total * weight / (total + weight)
         total += weight
         mean += (own - mean) * weight / total
-    return mean, squares / total
+    return total, mean, squares

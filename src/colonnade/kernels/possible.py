@@ -3,6 +3,8 @@
 Tolerances are wide: they are there for what rounding does to honest numbers, and lies that matter are larger.
 """
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -11,6 +13,8 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 
 # Relative, of what honest arithmetic may be off by.
 ROUNDING = 1e-6
+# Rows whose temporaries stay in the cache.
+ROWS_AT_ONCE = 8192
 
 
 def first_copies(rows: Rows) -> Rows:
@@ -50,28 +54,77 @@ def distances_fit(distances: Floats, centers: Floats, error: Floats | float) -> 
 
     Each distance is off by `error` at most, shape (m, 1) or one for all. Differences of distances to two centres are
     linear in the point: they fix its place among the centres, and the rest of any distance is how far it is off there.
+
+    Products with a few fixed columns settle nearly all rows that fit, by a tolerance that is no larger than it need be.
+    The others are looked at one by one.
     """
     n_centers, d = centers.shape
     if not n_centers or not d:
         return np.asarray((distances <= error).all(axis=1))
     A = centers - centers.mean(axis=0)
     squares = np.square(A).sum(axis=1)
-    mean = distances.mean(axis=1)
     U, S, _ = np.linalg.svd(A, full_matrices=False)
     kept = ROUNDING * S.max(initial=0.0) < S
     U, S = U[:, kept], S[kept]
-    target = (squares - squares.mean() - (distances - mean[:, np.newaxis])) / 2
-    scale = distances.max(axis=1) + squares.max() + float(np.square(centers).max()) * ROUNDING
-    slack = np.sqrt(n_centers) * (np.broadcast_to(error, (len(distances), 1))[:, 0] + ROUNDING * scale)
-    along = target @ U
-    off = np.linalg.norm(target - along @ U.T, axis=1)
-    # How far the point is from the centres' mean, along them and in all.
-    near, far = np.linalg.norm(along / S, axis=1), mean - squares.mean()
-    loose = slack / S.min(initial=np.inf)
-    fits = (off <= slack) & (far >= -slack) & (near <= np.sqrt(np.maximum(far + slack, 0.0)) + loose)
-    if len(S) == d:
-        fits &= near >= np.sqrt(np.maximum(far - slack, 0.0)) - loose
-    return np.asarray(fits)
+    fixed = squares.max() + float(np.square(centers).max()) * ROUNDING
+    off_by = np.broadcast_to(error, (len(distances), 1))[:, 0]
+    place = _Place(squares, U, S, fixed, len(S) == d)
+    fits = np.empty(len(distances), np.bool_)
+    for start in range(0, len(distances), ROWS_AT_ONCE):
+        some = slice(start, start + ROWS_AT_ONCE)
+        fits[some] = place.fit_surely(distances[some], off_by[some])
+    (doubtful,) = np.nonzero(~fits)
+    fits[doubtful] = place.fit_closely(distances[doubtful], off_by[doubtful])
+    return fits
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where centres are: their squares about their mean, A = U S V' about it, and what rounding is a part of.
+
+    `is_full` says that they span all columns.
+    """
+
+    squares: Floats
+    U: Floats
+    S: Floats
+    fixed: float
+    is_full: bool
+
+    @cached_property
+    def _half(self) -> Floats:
+        return np.asarray((self.squares - self.squares.mean()) / 2)
+
+    @cached_property
+    def _factors(self) -> Floats:
+        k = len(self.squares)
+        return np.column_stack([self.U / 2, self._half, np.full(k, 1 / k)]).T
+
+    def fit_surely(self, distances: Floats, error: Floats) -> Flags:
+        """Tell which rows fit by products, of which 1e-8 of the distances may be lost: a hundredth of the tolerance."""
+        half, k, found = self._half, len(self.squares), self._factors @ distances.T
+        (crossed, mean), along = found[-2:], np.square((half @ self.U)[:, np.newaxis] - found[:-2])
+        explained, near = np.stack([np.ones(len(self.S)), self.S**-2.0]) @ along
+        off = half @ half - crossed + (np.einsum("ij,ij->i", distances, distances) - k * mean**2) / 4 - explained
+        slack = np.sqrt(k) * (error + ROUNDING * (mean + self.fixed))
+        apart = near - (mean - self.squares.mean())
+        fits = (off <= slack**2) & (apart <= slack) & (slack >= 0)
+        return np.asarray(fits & (apart >= -slack) if self.is_full else fits)
+
+    def fit_closely(self, distances: Floats, error: Floats) -> Flags:
+        """Tell which rows fit by differences, of which nothing is lost."""
+        squares, mean = self.squares, distances.mean(axis=1)
+        target = (squares - squares.mean() - (distances - mean[:, np.newaxis])) / 2
+        slack = np.sqrt(len(squares)) * (error + ROUNDING * (distances.max(axis=1) + self.fixed))
+        along = target @ self.U
+        off = np.linalg.norm(target - along @ self.U.T, axis=1)
+        # How far the point is from the centres' mean, along them and in all.
+        near, far = np.linalg.norm(along / self.S, axis=1), mean - squares.mean()
+        loose = slack / self.S.min(initial=np.inf)
+        fits = (off <= slack) & (far >= -slack) & (near <= np.sqrt(np.maximum(far + slack, 0.0)) + loose)
+        if self.is_full:
+            fits &= near >= np.sqrt(np.maximum(far - slack, 0.0)) - loose
+        return np.asarray(fits)
 
 
 def places_of(distances: Floats, d: int) -> Floats:

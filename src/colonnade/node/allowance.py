@@ -85,13 +85,13 @@ class Allowance:
         self._request_times.append(tick)
         return None
 
-    def objection_to_reply(self, reply: Message, request: str) -> str | None:
+    def objection_to_reply(self, request: Message, reply: Message, known_by: str) -> str | None:
         """Count what a reply to a request, known by a digest, tells, on the disk, or say why it is too much."""
-        told = {name: count for name, count in amounts(reply).items() if count}
+        told = {name: count for name, count in amounts(request, reply).items() if count}
         if not told:
             return None
         record = self._record()
-        if record.last == request:
+        if record.last == known_by:
             return None
         spent = record.spent.setdefault(self._server, {})
         for name, count in told.items():
@@ -102,7 +102,7 @@ class Allowance:
                     f"and this reply has {count:,}. Ask for fewer, or wait until tomorrow (UTC)"
                 )
             spent[name] = before + count
-        record.last = request
+        record.last = known_by
         write_private(self._path, msgspec.json.encode(record))
         return None
 

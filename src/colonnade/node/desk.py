@@ -262,7 +262,7 @@ class PartyDesk:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_reply(reply, digest):
+        if objection := self._allowance.objection_to_reply(request, reply, digest):
             return Refused("policy", f"{objection}.")
         received, aligned = session.state.received, session.state.aligned
         if received is not None and received is not before.received:
@@ -328,7 +328,7 @@ class PartyDesk:
         if run is not None:
             self._runs[name] = run
             # With what it told last: it may have died before it could log that.
-            told = amounts(self._codec.decode(run.reply, party=SERVER))
+            told = amounts(*(self._codec.decode(each, party=SERVER) for each in (run.request, run.reply)))
             self._log.write("run rebuilt", run=name, number=run.number, server=self._server, **told)
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:

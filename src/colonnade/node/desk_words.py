@@ -23,7 +23,7 @@ def reply_words(request: Message, reply: Message, encoded: bytes) -> dict[str, o
         "request": request.kind,
         "reply": reply.kind,
         "reveals": [str(kind) for kind in reply.reveals()],
-        **amounts(reply),
+        **amounts(request, reply),
         "units": reply.units(),
         "bytes": len(encoded),
         **_evidence(reply, encoded),

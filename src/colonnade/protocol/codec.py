@@ -30,6 +30,7 @@ DIMENSIONS = np.dtype("<u4")
 BIT_COUNT = np.dtype("<u8")
 # Short lists of row ids are kept coded: what a party drew is told to all others, in as many messages.
 SHORT, KEPT_CODES = 1024, 1024
+NOTHING = msgspec.msgpack.Ext(FLOAT_VECTOR, b"")
 WIRE_TYPES = {
     (np.dtype(np.float64), 1): FLOAT_VECTOR,
     (np.dtype(np.int64), 1): INT_VECTOR,
@@ -49,12 +50,21 @@ class Codec:
     def encode(self, message: Message) -> bytes:
         """Turn a message into bytes."""
         encoded = wire_bytes(message)
-        if len(encoded) > self.max_bytes:
+        self._check_size(message, len(encoded))
+        return encoded
+
+    def size(self, message: Message) -> int:
+        """Count the bytes that `encode` gives, without making them: of arrays only whole numbers are encoded."""
+        size = wire_size(message)
+        self._check_size(message, size)
+        return size
+
+    def _check_size(self, message: Message, size: int) -> None:
+        if size > self.max_bytes:
             raise InputError(
-                f"One {message.kind} message would take {len(encoded):,} bytes; the limit is {self.max_bytes:,}. "
+                f"One {message.kind} message would take {size:,} bytes; the limit is {self.max_bytes:,}. "
                 "Ask for fewer rows: a coreset instead of all rows, or a smaller size."
             )
-        return encoded
 
     def decode(self, data: bytes, *, party: str | None = None) -> Message:
         """Turn bytes, be they anything at all, into a message of one of the kinds, or a `RemoteProtocolError`."""
@@ -78,6 +88,39 @@ class Codec:
 def wire_bytes(message: Message) -> bytes:
     """Write a message as it travels, whatever its size."""
     return msgspec.msgpack.encode(message, enc_hook=_pack_array)
+
+
+def wire_size(message: Message) -> int:
+    """Count the bytes of a message as it travels, whatever its size."""
+    left_out: list[int] = []
+
+    def measure(value: object) -> msgspec.msgpack.Ext:
+        """Leave out what an array is written as, where its length follows from its shape."""
+        length = _length(value)
+        if length is None:
+            return _pack_array(value)
+        left_out.append(_ext_bytes(length) - _ext_bytes(0))
+        return NOTHING
+
+    return len(msgspec.msgpack.encode(message, enc_hook=measure)) + sum(left_out)
+
+
+def _length(value: object) -> int | None:
+    """Count the bytes of an array's extension; None of whole numbers, which are coded."""
+    if not isinstance(value, np.ndarray):
+        return None
+    if value.dtype == np.bool_ and value.ndim == 1:
+        return BIT_COUNT.itemsize + -(-len(value) // 8)
+    if value.dtype != np.float64 or value.ndim not in (1, 2):
+        return None
+    return value.size * value.itemsize + (0 if value.ndim == 1 else 2 * DIMENSIONS.itemsize)
+
+
+def _ext_bytes(length: int) -> int:
+    """Count the bytes of a MessagePack extension of so many bytes, with its code and length."""
+    if length in (1, 2, 4, 8, 16):
+        return 2 + length
+    return length + (3 if length < 1 << 8 else 4 if length < 1 << 16 else 6)
 
 
 def _pack_array(value: object) -> msgspec.msgpack.Ext:

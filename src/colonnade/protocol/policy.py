@@ -232,12 +232,16 @@ class Policy:
         """Say why `reply` may not leave, or None."""
         if self.never and (kept := sorted(self.never & reply.tells())):
             return never_revealed(kept, type(reply))
-        if self.rows_a_request is not None and rows_revealed(reply) > self.rows_a_request:
-            return (
-                f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {reply.kind} has "
-                f"{rows_revealed(reply):,}. Ask for fewer"
-            )
-        return None
+        return self.objection_to_rows(type(reply), rows_revealed(reply))
+
+    def objection_to_rows(self, kind: type[Message], n_rows: int) -> str | None:
+        """Say why values of so many rows may not be told, in one reply of a kind or in a job's replies together."""
+        if self.rows_a_request is None or n_rows <= self.rows_a_request:
+            return None
+        return (
+            f"its owner's policy limits a reply to {self.rows_a_request:,} rows; this {kind.__name__} has {n_rows:,}. "
+            "Ask for fewer"
+        )
 
     def __repr__(self) -> str:
         shown = (f"{name}={value!r}" for name, value in {"level": self.level, **self._written}.items())
@@ -266,8 +270,11 @@ def rows_revealed(reply: Message) -> int:
     return max(reply.rows_of(OF_ROWS), passed_on)
 
 
-def amounts(reply: Message) -> dict[str, int]:
-    """Count what a reply tells of single rows, and of many: rows, ids of rows, numbers, models applied."""
+def amounts(request: Message, reply: Message) -> dict[str, int]:
+    """Count what a reply tells of single rows, and of many: rows, ids of rows, numbers, models applied.
+
+    A model that is applied window by window is one.
+    """
     tells = reply.tells()
     of_rows = bool(OF_ROWS & tells)
     return {
@@ -276,7 +283,7 @@ def amounts(reply: Message) -> dict[str, int]:
         "keys": reply.rows_of({Reveals.KEYS, Reveals.MATCHES}),
         "numbers": reply.units() if of_rows else 0,
         "moments": reply.units() if tells & OF_MANY_ROWS and not of_rows else 0,
-        "models": int(Reveals.PREDICTIONS in tells),
+        "models": int(Reveals.PREDICTIONS in tells and not request.goes_on),
     }
 
 

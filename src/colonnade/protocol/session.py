@@ -22,6 +22,7 @@ from colonnade.errors import (
 )
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Message
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import KeptHere, Memory, Note, table_key
@@ -71,8 +72,8 @@ class PartyState:
         How far the exchange is: decides which requests are legal next.
     view : View or None
         How this run looks at the table; None is as it is.
-    rows : ndarray of int64, shape (size,), or None
-        The coreset's rows, once they are known; before that, the party's own draw.
+    rows : ndarray of int64, shape (size,), CountedRows or None
+        The coreset's rows, once they are known; before that, the party's own draw. All that count are not listed.
     joint_key : bytes or None
         The joint seed of a committed draw.
     weighing : {"evenly", "all", "scores", "distinct", "given"}
@@ -116,7 +117,7 @@ class PartyState:
     notes: tuple[Note, ...] = ()
     view: View | None = None
     rule: ScoreRule | None = None
-    rows: Rows | None = None
+    rows: Rows | CountedRows | None = None
     exchanged: tuple[Message, ...] = ()
     secret: object | None = None
     learning: object | None = None
@@ -131,7 +132,12 @@ class PartyState:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
 
     def selected(self) -> Rows:
-        """Give the coreset's rows; the order of steps sees to it that there are some."""
+        """List the coreset's rows; the order of steps sees to it that there are some."""
+        selection = self.selection()
+        return selection.ids if isinstance(selection, CountedRows) else selection
+
+    def selection(self) -> Rows | CountedRows:
+        """Give them, all that count unlisted."""
         if self.rows is None:
             raise LocalProtocolError("No rows were agreed on: sample first.")
         return self.rows

@@ -11,6 +11,8 @@ from dataclasses import replace
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import n_blocks_of
+from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.protocol import checks
@@ -49,15 +51,35 @@ def with_coreset(state: PartyState, data: PartyData) -> PartyState:
     """Remember the rows that were agreed on, and what they may weigh, where only such may be used again."""
     if not data.policy.known_only:
         return state
-    rows = state.selected()
-    low, high = _range(state, np.unique(rows), data)
-    most = max(float(high.max(initial=0.0)), np.finfo(np.float64).tiny)
-    lightest = np.ceil(-STEPS * np.log2(low / most))
-    heaviest = np.floor(-STEPS * np.log2(high / most))
-    steps = (np.clip(each, 0, MOST_STEPS).astype(np.uint8) for each in (lightest, heaviest))
+    rows = state.selection()
+    if isinstance(rows, CountedRows):
+        steps = _steps_of_all(rows)
+    else:
+        low, high = _range(state, np.unique(rows), data)
+        steps = _steps(low, high, float(high.max(initial=0.0)))
     # Nothing where all weigh the same: a server may have as many rows drawn evenly, as often, as it likes.
-    told = (each.tobytes() if each.any() else b"" for each in steps)
+    told = (each if any(each) else b"" for each in steps)
     return replace(state, notes=(*state.notes, CoresetNote(coreset_digest(rows_digest(rows), data), *told)))
+
+
+def _steps(low: Floats, high: Floats, heaviest: float) -> tuple[bytes, bytes]:
+    """Write limits in steps, a byte each, downwards from the heaviest row."""
+    most = max(heaviest, np.finfo(np.float64).tiny)
+    steps = np.ceil(-STEPS * np.log2(low / most)), np.floor(-STEPS * np.log2(high / most))
+    lightest, heaviest_of = (np.clip(each, 0, MOST_STEPS).astype(np.uint8).tobytes() for each in steps)
+    return lightest, heaviest_of
+
+
+def _steps_of_all(rows: CountedRows) -> tuple[bytes, bytes]:
+    """Write those of all rows that count, which weigh just that."""
+    if rows.row_weights is None:
+        return b"", b""
+    most, pieces = rows.row_weights.max(), []
+    for number in range(n_blocks_of(rows.n_rows)):
+        counts = rows.row_weights.block(number)
+        pieces.append(_steps(counts[counts > 0], counts[counts > 0], most))
+    lightest, heaviest = map(b"".join, zip(*pieces, strict=True))
+    return lightest, heaviest
 
 
 def _remembered(rows: Rows, data: PartyData) -> list[Limits]:

@@ -14,6 +14,7 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import chances, draw_evenly, draw_evenly_distinct
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
 from colonnade.protocol import checks
@@ -117,9 +118,15 @@ def use_all_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[Co
     if n > MAX_NUMBERS:
         raise InputError(f"The parties hold {n:,} rows, and AllRows takes at most {MAX_NUMBERS:,}. Use a coreset.")
     yield {party: UseAllRows() for party in roster.names}
-    rows = _counted_rows(n, row_weights)
+    rows = CountedRows(n, row_weights).ids
     weights = np.ones(n) if row_weights is None else row_weights[rows]
     return Coreset(rows, weights, n, weight_of_all(roster, row_weights), ALL_ROWS)
+
+
+def use_counted_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[CountedRows]:
+    """Let all parties take every row that counts, as `use_all_rows` does; nobody lists them."""
+    yield {party: UseAllRows() for party in roster.names}
+    return CountedRows(roster.n_rows, row_weights)
 
 
 def use_rows(roster: Roster, rows: Rows) -> Script[Rows]:
@@ -146,17 +153,13 @@ def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyDa
 
 
 def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
-    rows = _counted_rows(data.table.n_rows, data.table.row_weights)
+    rows = CountedRows(data.table.n_rows, data.table.row_weights)
     return with_coreset(replace(state, rows=rows, weighing="all"), data), Ready()
 
 
 def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:
     checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
     return replace(state, rows=request.rows, weighing="given"), Ready()
-
-
-def _counted_rows(n_rows: int, row_weights: PerRow | None) -> Rows:
-    return np.arange(n_rows) if row_weights is None else row_weights.positive_rows()
 
 
 HANDLERS = (

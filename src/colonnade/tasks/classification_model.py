@@ -21,8 +21,10 @@ from colonnade.evaluation.classes.server import (
     masked_class_losses,
 )
 from colonnade.evaluation.linear import linear_predictions
+from colonnade.evaluation.rounding import SummedParts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
+from colonnade.kernels.selections import Piece, Selection
 from colonnade.ledger import aligned
 from colonnade.messages import sendable_floats
 from colonnade.protocol.classes import ClassName
@@ -164,21 +166,26 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         sent = self._sent_coef()
         return {party: (sendable_floats(sent[..., here]), None, None) for party, here in roster.parts.items()}
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[ClassPredictions]:
+    def predictions(self, roster: Roster, selected: Selection, rounding: Rounding | None) -> Script[ClassPredictions]:
         """Give chances of classes for the selected rows, through the parties."""
-        parts = yield from linear_predictions(roster, size, self._sent_coef(), rounding)
-        return ClassPredictions(class_chances(self._logits_of(parts)), self.classes_)
+        chances = np.empty((len(selected), len(self.classes_)))
+
+        def use(piece: Piece, parts: SummedParts) -> None:
+            chances[piece.chosen] = class_chances(self._logits_of(parts.values))
+
+        yield from linear_predictions(roster, selected, self._sent_coef(), use, rounding)
+        return ClassPredictions(chances, self.classes_)
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
         return deliver_masked_classes(roster, rows, self._applied(), to)
 
     def evaluation(
-        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+        self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
     ) -> Script[ClassificationReport]:
         """Compare predictions of the selected rows with their labels, at the label party."""
         found = yield from class_losses(roster, selected, self._applied(), rounding, by_weight=not sampled)
-        report = self._report(found, selected, sampled=sampled)
+        report = self._report(found, len(selected), selected.weight, sampled=sampled)
         return report if rounding is None else replace(report, rounded_by=found.bound)
 
     def evaluation_by(
@@ -186,14 +193,14 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
     ) -> Script[ClassificationReport]:
         """Let the label party compare them: the server learns sums only."""
         found = yield from masked_class_losses(roster, selected, self._applied(), by, by_weight=not sampled)
-        return replace(self._report(found, selected, sampled=sampled), rounded_by=found.bound)
+        weight = float(selected.weights.sum())
+        return replace(self._report(found, len(selected), weight, sampled=sampled), rounded_by=found.bound)
 
     def _applied(self) -> AppliedClasses:
         return AppliedClasses(self._sent_coef(), self.intercept_, self.classes_)
 
-    def _report(self, found: Compared, selected: Coreset, *, sampled: bool) -> ClassificationReport:
-        weight = float(selected.weights.sum())
-        return classification_report(found.metrics, self.classes_, len(selected), weight, sampled=sampled)
+    def _report(self, found: Compared, n_rows: int, weight: float, *, sampled: bool) -> ClassificationReport:
+        return classification_report(found.metrics, self.classes_, n_rows, weight, sampled=sampled)
 
     def _sent_coef(self) -> Floats:
         """Give the coefficients as they travel: of two classes one a feature, (d,); of more (n_classes, d)."""

@@ -26,12 +26,13 @@ from colonnade.evaluation.delivery import deliver
 from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.class_predictions import ClassPredictions
+from colonnade.kernels.selections import ListedRows, Selection
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
 from colonnade.sampling.rules.classes import tells_classes
 from colonnade.sampling.rules.integers import IntegerScores
-from colonnade.sampling.selecting import use_all_rows, use_even_draw, use_rows
+from colonnade.sampling.selecting import use_all_rows, use_counted_rows, use_even_draw, use_rows
 
 M = TypeVar("M")
 A = TypeVar("A", bound=Model[Any])
@@ -121,8 +122,12 @@ def predict(
     model: Model[Any], rows: Rows | None, to: str | None, bits: int | None, roster: Roster
 ) -> Script[Predictions]:
     """Predict the given rows (ascending), or all."""
-    size = len((yield from use_all_rows(roster)) if rows is None else (yield from use_rows(roster, rows)))
-    predictions = yield from model.predictions(roster, size, rounding_of(bits, roster, shared_seed(0)))
+    selected: Selection
+    if rows is None:
+        selected = yield from use_counted_rows(roster)
+    else:
+        selected = ListedRows((yield from use_rows(roster, rows)))
+    predictions = yield from model.predictions(roster, selected, rounding_of(bits, roster, shared_seed(0)))
     if to is None:
         return predictions
     if isinstance(predictions, ClassPredictions):
@@ -142,7 +147,13 @@ def evaluate(
     model: Model[R], size: int | None, split: AnySplit | None, bits: int | None, roster: Roster, seed: int
 ) -> Script[R]:
     """Count a model's cost on all rows (held-out ones, where there is a split), or on an even draw of `size` rows."""
-    selected = yield from _rows_to_evaluate(size, split, roster, seed)
+    view = yield from agree_on_view(roster, split, "test", "own")
+    selected: Selection
+    if size is None:
+        selected = yield from use_counted_rows(roster, view.row_weights)
+    else:
+        drawn = yield from use_even_draw(roster, size, sampling_rng(seed), view.row_weights)
+        selected = ListedRows(drawn.rows, drawn.weights)
     rounding = rounding_of(bits, roster, shared_seed(seed))
     return (yield from model.evaluation(roster, selected, rounding, sampled=size is not None))
 
@@ -151,15 +162,12 @@ def evaluate_in_secret(
     model: Model[R], size: int | None, split: AnySplit | None, by: str, roster: Roster, seed: int
 ) -> Script[R]:
     """As `evaluate`, but one party learns the rows' residuals or distances, and the server only their sums."""
-    selected = yield from _rows_to_evaluate(size, split, roster, seed)
-    return (yield from model.evaluation_by(roster, selected, by, sampled=size is not None))
-
-
-def _rows_to_evaluate(size: int | None, split: AnySplit | None, roster: Roster, seed: int) -> Script[Coreset]:
     view = yield from agree_on_view(roster, split, "test", "own")
     if size is None:
-        return (yield from use_all_rows(roster, view.row_weights))
-    return (yield from use_even_draw(roster, size, sampling_rng(seed), view.row_weights))
+        selected = yield from use_all_rows(roster, view.row_weights)
+    else:
+        selected = yield from use_even_draw(roster, size, sampling_rng(seed), view.row_weights)
+    return (yield from model.evaluation_by(roster, selected, by, sampled=size is not None))
 
 
 def _check_held_out(coreset: Coreset, view: JobView) -> None:

@@ -13,9 +13,11 @@ from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
-from colonnade.evaluation.reports import ClusteringReport, clustering_report, distance_losses
+from colonnade.evaluation.reports import ClusteringReport, all_losses, clustering_report, distance_losses
+from colonnade.evaluation.rounding import SummedParts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.selections import Piece, Selection
 from colonnade.ledger import aligned
 from colonnade.messages import sendable_floats
 from colonnade.protocol.fingerprints import Tables
@@ -119,23 +121,32 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
             for party, here in roster.parts.items()
         }
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Rows]:
+    def predictions(self, roster: Roster, selected: Selection, rounding: Rounding | None) -> Script[Rows]:
         """Find the nearest centre of the selected rows through the parties."""
-        labels, _ = yield from nearest_center_distances(roster, size, *self._centers, rounding)
-        return labels
+        found = np.empty(len(selected), np.int64)
+
+        def use(piece: Piece, labels: Rows, _: SummedParts) -> None:
+            found[piece.chosen] = labels
+
+        yield from nearest_center_distances(roster, selected, *self._centers, use, rounding)
+        return found
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
         """Let one party learn the selected rows' nearest centres, and nobody else."""
         return deliver_masked(roster, rows, self._applied(to))
 
     def evaluation(
-        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+        self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
     ) -> Script[ClusteringReport]:
         """Sum up the selected rows' distances to their nearest centres."""
-        labels, parts = yield from nearest_center_distances(roster, len(selected), *self._centers, rounding)
-        losses = distance_losses(labels, parts.values, selected.weights, len(self.cluster_centers_))
-        report = clustering_report(losses, sampled=sampled)
-        return report if rounding is None else replace(report, rounded_by=parts.bound)
+        losses, k = [], len(self.cluster_centers_)
+
+        def use(piece: Piece, labels: Rows, parts: SummedParts) -> None:
+            losses.append(distance_losses(labels, parts.values, piece.weights, k, with_deviation=sampled))
+
+        bound = yield from nearest_center_distances(roster, selected, *self._centers, use, rounding)
+        report = clustering_report(all_losses(losses), sampled=sampled)
+        return report if rounding is None else replace(report, rounded_by=bound)
 
     def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[ClusteringReport]:
         """Let one party sum them up: the server learns sums only."""

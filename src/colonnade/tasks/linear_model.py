@@ -13,8 +13,10 @@ from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
-from colonnade.evaluation.reports import RegressionReport, regression_report, residual_losses
+from colonnade.evaluation.reports import RegressionReport, all_losses, regression_report, residual_losses
+from colonnade.evaluation.rounding import SummedParts
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.selections import Piece, Selection
 from colonnade.ledger import aligned
 from colonnade.messages import sendable_floats
 from colonnade.protocol.fingerprints import Tables
@@ -124,23 +126,35 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         """Give each party its coefficients."""
         return {party: (sendable_floats(self.coef_[here]), None, None) for party, here in roster.parts.items()}
 
-    def predictions(self, roster: Roster, size: int, rounding: Rounding | None) -> Script[Floats]:
+    def predictions(self, roster: Roster, selected: Selection, rounding: Rounding | None) -> Script[Floats]:
         """Predict the selected rows through the parties."""
-        return (yield from linear_predictions(roster, size, self.coef_, rounding)) + self.intercept_
+        found = np.empty(len(selected))
+
+        def use(piece: Piece, parts: SummedParts) -> None:
+            np.add(parts.values, self.intercept_, out=found[piece.chosen])
+
+        yield from linear_predictions(roster, selected, self.coef_, use, rounding)
+        return found
 
     def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
         return deliver_masked(roster, rows, self._applied(to))
 
     def evaluation(
-        self, roster: Roster, selected: Coreset, rounding: Rounding | None, *, sampled: bool
+        self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
     ) -> Script[RegressionReport]:
         """Compare predictions of the selected rows with their labels."""
-        by_weight = not sampled
-        parts = yield from linear_residuals(roster, len(selected), self.coef_, by_weight=by_weight, rounding=rounding)
-        losses = residual_losses(parts.values + self.intercept_, selected.weights, parts.variance)
-        report = regression_report(losses, parts.label_spread, sampled=sampled)
-        return report if rounding is None else replace(report, rounded_by=parts.bound)
+        losses = []
+
+        def use(piece: Piece, parts: SummedParts) -> None:
+            residuals = np.add(parts.values, self.intercept_, out=parts.values)
+            losses.append(residual_losses(residuals, piece.weights, parts.variance, with_deviation=sampled))
+
+        of_all = yield from linear_residuals(
+            roster, selected, self.coef_, use, by_weight=not sampled, rounding=rounding
+        )
+        report = regression_report(all_losses(losses), of_all.label_spread, sampled=sampled)
+        return report if rounding is None else replace(report, rounded_by=of_all.bound)
 
     def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[RegressionReport]:
         """Let one party compare them: the server learns sums only."""

@@ -130,7 +130,7 @@ def test_an_ordinary_days_work_is_within_the_amounts_of_usual(monkeypatch: pytes
 
     def counted(session: PartySession, request: Message) -> Message:
         reply = answer(session, request)
-        told.update(amounts(reply))
+        told.update(amounts(request, reply))
         return reply
 
     monkeypatch.setattr(PartySession, "answer", counted)

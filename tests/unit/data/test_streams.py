@@ -1,6 +1,7 @@
 """Tables that stay in their files: the same bits as in memory, bounded memory, and no use of files that change."""
 
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -77,6 +78,26 @@ def test_only_groups_that_have_rows_asked_for_are_read(tmp_path: Path, monkeypat
     table = streamed(written(tmp_path, (BLOCK_ROWS,)))
     list(table.map(values_of, [2]))
     assert read == [2]
+
+
+def test_who_reads_on_reads_no_group_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models are applied window by window: each begins where the one before has ended, also of two jobs in turn."""
+    table, read = streamed(written(tmp_path, (N_ROWS,))), []
+    batches = parquet.ParquetFile.iter_batches
+
+    def noted(self: Any, *arguments: Any) -> Any:
+        read.append(arguments[1])
+        return batches(self, *arguments)
+
+    monkeypatch.setattr(parquet.ParquetFile, "iter_batches", noted)
+    for windows in ([range(1), range(1, 2), range(2, 4)], [range(2), range(2), range(2, 3), range(2, 4), range(3, 4)]):
+        for window in windows:
+            found = np.concatenate(list(table.map(values_of, window)))
+            assert_array_equal(found, VALUES[window.start * BLOCK_ROWS : window.stop * BLOCK_ROWS])
+        assert len(read) == sum(window.start == 0 for window in windows) + (len(windows) == 5)
+        read.clear()
+    assert pickle.loads(pickle.dumps(table.rows)).n_rows == N_ROWS, "it can be sent to other machines"  # noqa: S301
+    assert not table.rows._stopped
 
 
 @given(st.lists(st.integers(0, N_ROWS - 1), max_size=30))

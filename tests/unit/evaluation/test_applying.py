@@ -32,38 +32,40 @@ def kinds(route: Route) -> set[type]:
 
 
 def test_predictions_by_the_model_agreed_on_and_no_other() -> None:
-    route = predicted_route(LINEAR, None, 0, delivered=False)
-    assert route.after(AskPartialPredictions(COEF, less_label=False, by_weight=False)) is not None
+    route = predicted_route(LINEAR, 9, None, 0, delivered=False)
+    assert route.after(AskPartialPredictions(COEF, less_label=False, by_weight=False, first=0, stop=9)) is not None
     for request in (
-        AskPartialPredictions(OTHER, less_label=False, by_weight=False),
-        AskPartialPredictions(COEF, less_label=True, by_weight=False),
-        AskPartialPredictions(COEF, less_label=False, by_weight=True),
-        AskPartialDistances(CENTERS, None),
-        AskRoundedPredictions(COEF, less_label=False, by_weight=False, bits=8, seed=0),
+        AskPartialPredictions(OTHER, less_label=False, by_weight=False, first=0, stop=9),
+        AskPartialPredictions(COEF, less_label=True, by_weight=False, first=0, stop=9),
+        AskPartialPredictions(COEF, less_label=False, by_weight=True, first=0, stop=9),
+        AskPartialDistances(CENTERS, None, 0, 9),
+        AskRoundedPredictions(COEF, less_label=False, by_weight=False, bits=8, seed=0, first=0, stop=9),
     ):
         assert route.after(request) is None
 
 
 def test_distances_in_the_units_agreed_on() -> None:
-    route = predicted_route(CLUSTERS, None, 0, delivered=False)
-    assert route.after(AskPartialDistances(CENTERS, None)) is not None
-    assert route.after(AskPartialDistances(CENTERS, sendable_floats([1.0, 1.0]))) is None
-    assert route.after(AskPartialDistances(sendable_floats(np.eye(2)), None)) is None
+    route = predicted_route(CLUSTERS, 9, None, 0, delivered=False)
+    assert route.after(AskPartialDistances(CENTERS, None, 0, 9)) is not None
+    assert route.after(AskPartialDistances(CENTERS, sendable_floats([1.0, 1.0]), 0, 9)) is None
+    assert route.after(AskPartialDistances(sendable_floats(np.eye(2)), None, 0, 9)) is None
 
 
 @pytest.mark.parametrize(("bits", "seed", "fits"), [(8, 5, True), (9, 5, False), (8, 6, False)])
 def test_dithers_follow_from_the_sheet(bits: int, seed: int, fits: bool) -> None:
     """A server that chose them could take the dither off, and average over many."""
-    linear, clusters = (evaluated_route(part, 8, 5, by_weight=True) for part in (LINEAR, CLUSTERS))
-    asked = AskRoundedPredictions(COEF, less_label=True, by_weight=True, bits=bits, seed=seed)
+    linear, clusters = (evaluated_route(part, 9, 8, 5, by_weight=True) for part in (LINEAR, CLUSTERS))
+    asked = AskRoundedPredictions(COEF, less_label=True, by_weight=True, bits=bits, seed=seed, first=0, stop=9)
     assert (linear.after(asked) is not None) == fits
-    assert (clusters.after(AskRoundedDistances(CENTERS, None, bits=bits, seed=seed)) is not None) == fits
+    assert (
+        clusters.after(AskRoundedDistances(CENTERS, None, bits=bits, seed=seed, first=0, stop=9)) is not None
+    ) == fits
 
 
 def test_what_comes_of_it_is_delivered_to_the_party_it_is_for() -> None:
-    asked = AskPartialPredictions(COEF, less_label=False, by_weight=False)
+    asked = AskPartialPredictions(COEF, less_label=False, by_weight=False, first=0, stop=9)
     for delivered in (True, False):
-        left = predicted_route(LINEAR, None, 0, delivered=delivered).after(asked)
+        left = predicted_route(LINEAR, 9, None, 0, delivered=delivered).after(asked)
         assert left is not None
         assert (left.after(Deliver(COEF, None)) is not None) == delivered
         assert left.after(asked) is None, "once"
@@ -87,7 +89,7 @@ def test_of_classes_only_the_label_party_is_asked_for_losses(masked: bool) -> No
         due: Any = {AskMagnitude, AskPairKey, AskMaskedPredictions, AskPairAgreement}
         told: Any = {AskMaskedClassLosses}
     else:
-        routes = [class_losses_route(LINEAR, None, 0, has_label=each, by_weight=True) for each in (True, False)]
+        routes = [class_losses_route(LINEAR, 9, 2, None, 0, has_label=each, by_weight=True) for each in (True, False)]
         due, told = set(), {AskClassLosses}
     assert kinds(routes[0]) == due | told
     assert kinds(routes[1]) == due | (set() if masked else {AskPartialPredictions})

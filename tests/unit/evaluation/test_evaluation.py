@@ -14,6 +14,7 @@ from colonnade.evaluation.clustering import PartialDistances, nearest_center_dis
 from colonnade.evaluation.linear import PartialPredictions, linear_residuals
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import sendable_floats
 from colonnade.transports.loopback import Loopback
 
@@ -274,7 +275,7 @@ ROSTER = Roster((PartyCard("airline", 9, ("x",), "y"), PartyCard("weather", 9, (
     ],
 )
 def test_hostile_partial_predictions(values: Floats, spread: float | None, message: str) -> None:
-    script = linear_residuals(ROSTER, 3, np.ones(2), by_weight=True)
+    script = linear_residuals(ROSTER, CountedRows(3), np.ones(2), lambda *_: None, by_weight=True)
     next(script)
     with pytest.raises(cn.RemoteProtocolError, match=f"'airline' sent a PartialPredictions with .*{message}"):
         script.send(
@@ -287,7 +288,7 @@ def test_hostile_partial_predictions(values: Floats, spread: float | None, messa
 
 @pytest.mark.parametrize("values", [np.ones((3, 1)), np.ones((2, 2)), np.full((3, 2), -1.0), np.full((3, 2), np.nan)])
 def test_hostile_partial_distances(values: Floats) -> None:
-    script = nearest_center_distances(ROSTER, 3, np.ones((2, 2)), None)
+    script = nearest_center_distances(ROSTER, CountedRows(3), np.ones((2, 2)), None, lambda *_: None)
     next(script)
     with pytest.raises(cn.RemoteProtocolError, match="'weather' sent a PartialDistances with"):
         script.send(

@@ -11,8 +11,9 @@ from colonnade.contracts import PartyCard, Roster, Rounding
 from colonnade.data.tables import read_table
 from colonnade.evaluation.clustering import AskRoundedDistances, nearest_center_distances
 from colonnade.evaluation.linear import AskRoundedPredictions, linear_residuals
-from colonnade.evaluation.rounding import RoundedParts
+from colonnade.evaluation.rounding import RoundedParts, SummedParts
 from colonnade.kernels.fixed_codes import encode_fixed
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
@@ -142,12 +143,19 @@ def parts(size: int = 3, middles: Any = (0.0,), codes: bytes = CODES, spread: fl
     return RoundedParts(size, sendable_floats(list(middles)), codes, spread)
 
 
+KEPT: list[SummedParts] = []
+
+
+def keep(*found: Any) -> None:
+    KEPT.append(found[-1])
+
+
 def test_honest_parts() -> None:
-    script = linear_residuals(ROSTER, 3, np.ones(2), by_weight=True, rounding=ROUNDING)
+    script = linear_residuals(ROSTER, CountedRows(3), np.ones(2), keep, by_weight=True, rounding=ROUNDING)
     next(script)
     with pytest.raises(StopIteration) as end:
         script.send({"airline": parts(spread=1.0), "weather": parts(middles=[5.0])})
-    np.testing.assert_allclose(end.value.value.values, [7.0, 1.0, 6.0], atol=end.value.value.bound)
+    np.testing.assert_allclose(KEPT.pop().values, [7.0, 1.0, 6.0], atol=end.value.value.bound)
 
 
 @pytest.mark.parametrize(
@@ -169,7 +177,7 @@ def test_honest_parts() -> None:
     ],
 )
 def test_hostile_parts_of_predictions(reply: RoundedParts, message: str) -> None:
-    script = linear_residuals(ROSTER, 3, np.ones(2), by_weight=True, rounding=ROUNDING)
+    script = linear_residuals(ROSTER, CountedRows(3), np.ones(2), keep, by_weight=True, rounding=ROUNDING)
     next(script)
     with pytest.raises(cn.RemoteProtocolError, match=f"'airline' sent a RoundedParts with .*{message}"):
         script.send({"airline": reply, "weather": parts()})
@@ -179,7 +187,7 @@ def test_hostile_parts_of_predictions(reply: RoundedParts, message: str) -> None
     "reply", [parts(), parts(middles=[0.0, 0.0]), parts(middles=[0.0, 0.0, 0.0], codes=SIX), parts(2, [0.0, 0.0], SIX)]
 )
 def test_hostile_parts_of_distances(reply: RoundedParts) -> None:
-    script = nearest_center_distances(ROSTER, 3, np.ones((2, 2)), None, ROUNDING)
+    script = nearest_center_distances(ROSTER, CountedRows(3), np.ones((2, 2)), None, keep, ROUNDING)
     next(script)
     with pytest.raises(cn.RemoteProtocolError, match="'weather' sent a RoundedParts with"):
         script.send({"airline": parts(middles=[0.0, 0.0], codes=SIX), "weather": reply})
@@ -196,10 +204,10 @@ def test_hostile_requests(bits: int, seed: int) -> None:
     for greeting in (Hello(WIRE_VERSION), UseAllRows()):
         assert not isinstance(session.answer(greeting), Refused)
     bad: list[Message] = [
-        AskRoundedPredictions(sendable_floats([1.0, 1.0]), True, False, bits, seed),
-        AskRoundedPredictions(sendable_floats([1.0]), True, False, 8, 5),
-        AskRoundedDistances(sendable_floats([[1.0, 1.0]]), None, bits, seed),
-        AskRoundedDistances(sendable_floats([[1.0, np.nan]]), None, 8, 5),
+        AskRoundedPredictions(sendable_floats([1.0, 1.0]), True, False, bits, seed, 0, 4),
+        AskRoundedPredictions(sendable_floats([1.0]), True, False, 8, 5, 0, 4),
+        AskRoundedDistances(sendable_floats([[1.0, 1.0]]), None, bits, seed, 0, 4),
+        AskRoundedDistances(sendable_floats([[1.0, np.nan]]), None, 8, 5, 0, 4),
     ]
     for request in bad:
         reply = session.answer(codec().decode(codec().encode(request)))

@@ -9,12 +9,17 @@ from hypothesis import strategies as st
 
 from colonnade.catalogue import codec, kinds
 from colonnade.errors import InputError, RemoteProtocolError
+from colonnade.evaluation.clustering import PartialDistances
+from colonnade.evaluation.linear import PartialPredictions
+from colonnade.evaluation.rounding import RoundedParts
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.row_ids import encode_row_ids
-from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.protocol import codec as codec_module
 from colonnade.protocol.codec import Codec
+from colonnade.protocol.viewing import Split
 from colonnade.sampling.plain.messages import AskScores, DrawnRows, Scores, Total
+from colonnade.sampling.selecting import UseRows
 from colonnade.signing import SignedRows
 from colonnade.solvers.central import Columns
 from strategies import MESSAGES, any_message
@@ -38,6 +43,32 @@ def survives_the_wire(message: Message) -> None:
             assert not after.flags.writeable
 
 
+# Lengths at which MessagePack's headers change: 1, 2, 4, 8 and 16 bytes have their own, 2^8 and 2^16 longer ones.
+EDGES = [0, 1, 2, 3, 4, 15, 16, 30, 31, 32, 33, 255, 256, 257, 1983, 1984, 1985, 8190, 8191, 8192, 8193, 65535, 65536]
+
+
+@pytest.mark.parametrize("length", [*EDGES, 524_222, 524_223, 524_224, 524_288])
+def test_a_message_is_as_large_as_measured(length: int) -> None:
+    vector, marks = sendable_floats(np.ones(length)), sendable_flags(np.ones(length, bool))
+    rows = sendable_rows(np.arange(length)), sendable_rows(np.arange(length) % 7), sendable_rows([-1] * length)
+    messages = [
+        PartialPredictions(vector, None),
+        PartialDistances(vector.reshape(length, 1)),
+        PartialDistances(vector.reshape(1, length)),
+        Split(marks, bytes(length % 300)),
+        RoundedParts(length, vector, bytes(length), 1.0),
+        *map(UseRows, rows),
+    ]
+    assert [CODEC.size(each) for each in messages] == [len(CODEC.encode(each)) for each in messages]
+
+
+def test_a_message_that_is_too_large_is_refused_unmade() -> None:
+    small, message = Codec(kinds(), max_bytes=100), PartialPredictions(sendable_floats(np.ones(20)), None)
+    for measure in (small.size, small.encode):
+        with pytest.raises(InputError, match=r"would take 184 bytes; the limit is 100"):
+            measure(message)
+
+
 @given(any_message)
 def test_round_trip(message: Message) -> None:
     survives_the_wire(message)
@@ -49,6 +80,7 @@ def test_round_trip(message: Message) -> None:
 def test_round_trip_of_every_kind(kind: type[Message], data: st.DataObject) -> None:
     message = data.draw(MESSAGES[kind])
     assert type(message) is kind
+    assert CODEC.size(message) == len(CODEC.encode(message))
     survives_the_wire(message)
 
 

@@ -9,6 +9,7 @@ from colonnade.evaluation.delivery import Received
 from colonnade.evaluation.masked.messages import MaskedReceived, SignedPart
 from colonnade.evaluation.masked.ring import WIDTH
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.selections import Window
 from colonnade.messages import Message, Reveals
 from colonnade.signing import digest
 
@@ -40,10 +41,26 @@ class ClassLosses(Message, frozen=True):
     calibration: Annotated[Floats, Reveals.MOMENTS]
 
 
+class BringLogits(Message, frozen=True):
+    """The others' logits of a window, in sum: the label party keeps them until all are there."""
+
+    phase: ClassVar[str] = "predicting"
+    reply: ClassVar[type[Message]] = Received
+
+    others: Annotated[Floats, Reveals.PREDICTIONS]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def window(self) -> Window:
+        """Which rows, and how many numbers of each."""
+        return Window(self.first, self.stop, _n_numbers(self.others))
+
+
 class AskClassLosses(Message, frozen=True):
     """The label party's part of the coefficients, the others' logits in sum, the intercepts and the classes.
 
-    Whether rows count by their weights.
+    Logits are of the last window, or the only one. Whether rows count by their weights.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -55,11 +72,22 @@ class AskClassLosses(Message, frozen=True):
     values: Annotated[Floats, Reveals.MODEL]
     names: Annotated[tuple[str, ...] | None, Reveals.MODEL]
     by_weight: Annotated[bool, Reveals.NOTHING]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
 
     @property
     def part(self) -> ModelPart:
         """The party's part of the model."""
         return self.coef, None, None
+
+    @property
+    def window(self) -> Window:
+        """Which rows, and how many numbers of each."""
+        return Window(self.first, self.stop, _n_numbers(self.others))
+
+
+def _n_numbers(logits: Floats) -> int:
+    return 1 if logits.ndim == 1 else logits.shape[1]
 
 
 class OthersLogits(Message, frozen=True):

@@ -1,6 +1,7 @@
 """A party's side of classifications that are applied: it takes chances of classes, or compares them with its labels."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
+    BringLogits,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
@@ -17,13 +19,15 @@ from colonnade.evaluation.classes.messages import (
     classes_digest,
 )
 from colonnade.evaluation.delivery import Received
-from colonnade.evaluation.linear import check_classes, weights_of
+from colonnade.evaluation.linear import check_classes, products, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
 from colonnade.evaluation.masked.party import KeptPart, check_told, let_go, own_identity, unmasked
+from colonnade.evaluation.windows import check_window, of_selected
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
+from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.privacy.pair_keys import SHARED
@@ -47,20 +51,49 @@ def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData
     return replace(state, received=Delivery(rows, found, keys=data.table.key_columns(rows))), Received()
 
 
+@dataclass(frozen=True, eq=False)
+class BroughtLogits:
+    """The others' logits of windows up to a place: a number a row and class, until all are there."""
+
+    stop: int
+    logits: tuple[Floats, ...]
+
+    def __repr__(self) -> str:
+        return "BroughtLogits(not shown)"
+
+
+def _answer_logits(state: PartyState, request: BringLogits, _: PartyData) -> tuple[PartyState, Message]:
+    return replace(state, learning=_brought(state, request)), Received()
+
+
+def _brought(state: PartyState, request: BringLogits | AskClassLosses) -> BroughtLogits:
+    """Put a window beside those that are there: it must be the next."""
+    check_window(state, request, request.window)
+    checks.in_range(SERVER, request, request.others)
+    before = state.learning if isinstance(state.learning, BroughtLogits) and request.first else BroughtLogits(0, ())
+    if before.stop != request.first or len(request.others) > request.stop - request.first:
+        raise checks.wrong(SERVER, request, f"logits from {request.first} on, where {before.stop} would be next")
+    return BroughtLogits(request.stop, (*before.logits, request.others))
+
+
 def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) -> tuple[PartyState, Message]:
-    rows, n_features = state.selected(), len(data.table.feature_names)
+    rows, n_features = state.selection(), len(data.table.feature_names)
     checks.shape(SERVER, request, request.coef, (*request.coef.shape[:-1], n_features))
-    check_classes(request, request.coef, len(rows), less_label=False)
-    checks.shape(SERVER, request, request.others, (len(rows), *request.coef.shape[:-1]))
-    for numbers in (request.coef, request.others):
-        checks.in_range(SERVER, request, numbers)
+    check_classes(request, request.coef, request.stop - request.first, less_label=False)
+    checks.in_range(SERVER, request, request.coef)
+    brought = _brought(state, request).logits
+    if any(each.shape[1:] != request.coef.shape[:-1] for each in brought):
+        raise checks.wrong(SERVER, request, "logits of other classes than its coefficients are of")
+    others = brought[0] if len(brought) == 1 else np.concatenate(brought)
+    checks.shape(SERVER, request, others, (len(rows), *request.coef.shape[:-1]))
+    state = replace(state, learning=None)
     known = KnownClasses(request, request.intercepts, request.values, request.names)
     weights = weights_of(state, data, by_weight=request.by_weight)
     if data.policy.least_rows > 1:
-        model = digest(*(each.tobytes() for each in (request.coef, request.others)), known.digest)
+        model = digest(*(each.tobytes() for each in (request.coef, others)), known.digest)
         state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
-    own = data.table.take(rows)[:, :n_features] @ request.coef.T
-    found = known.metrics(own + request.others, weights, state, data)
+    own = of_selected(state, data, partial(products, request.coef, False))
+    found = known.metrics(own + others, weights, state, data)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
 
 
@@ -132,11 +165,12 @@ class KnownClasses:
         """Compare chances with labels, given x.theta without intercepts."""
         logits = self.logits(products, len(weights))
         rows, first, weight = _distinct(state, weights)
-        codes, least = self.codes(rows, data), max(LEAST_IN_LINE, data.policy.least_rows)
-        return class_metrics(logits[first], codes, weight, len(self.names), least)
+        least = max(LEAST_IN_LINE, data.policy.least_rows)
+        labels = of_selected(replace(state, rows=rows), data, _labels)
+        return class_metrics(logits[first], self.codes(labels, data), weight, len(self.names), least)
 
-    def codes(self, rows: Rows, data: PartyData) -> Rows:
-        """Give the place of each row's label among the classes.
+    def codes(self, labels: Floats, data: PartyData) -> Rows:
+        """Give the place of each label among the classes.
 
         Whether there is another class is told of the whole table, whatever rows were selected: no choice of rows tells
         which have it.
@@ -155,7 +189,6 @@ class KnownClasses:
         known = [places.get(name, -1) for name in class_names(values, table.label_levels)]
         if -1 in known:
             raise self._unknown(known.index(-1), data)
-        labels = data.table.take(rows)[:, -1]
         return np.array(known, dtype=np.int64)[np.searchsorted(values, labels)]
 
     def _unknown(self, place: int, data: PartyData) -> InputError:
@@ -169,11 +202,17 @@ class KnownClasses:
         )
 
 
-def _distinct(state: PartyState, weights: Floats) -> tuple[Rows, Rows, Floats]:
+def _labels(values: Floats) -> Floats:
+    return values[:, -1]
+
+
+def _distinct(state: PartyState, weights: Floats) -> tuple[Rows | CountedRows, Rows | slice, Floats]:
     """Find the rows that are selected, where each is first, and the weight of all its copies.
 
     A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
     """
+    if isinstance(state.rows, CountedRows):
+        return state.rows, slice(None), weights
     rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
     weight = np.asarray(np.bincount(place, weights, minlength=len(rows)), np.float64)
     return rows, first.astype(np.int64), weight
@@ -199,6 +238,7 @@ def _names(request: Message, values: Floats, names: tuple[str, ...] | None) -> t
 
 HANDLERS = (
     Handler(DeliverClasses, _answer_delivery, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(BringLogits, _answer_logits, after=frozenset({SELECTED}), then=SELECTED),
     Handler(AskClassLosses, _answer_losses, after=frozenset({SELECTED}), then=SELECTED),
     Handler(DeliverMaskedClasses, _answer_masked_delivery, after=frozenset({SHARED}), then=SHARED),
     Handler(AskMaskedClassLosses, _answer_masked_losses, after=frozenset({SHARED}), then=SHARED),

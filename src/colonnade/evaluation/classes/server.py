@@ -9,18 +9,20 @@ from colonnade.coreset import Coreset
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
+    BringLogits,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
     MaskedClassLosses,
     class_losses_digest,
 )
-from colonnade.evaluation.linear import partial_sums
+from colonnade.evaluation.linear import n_models, partial_sums
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by, too_few_digits
 from colonnade.evaluation.masked.server import AppliedModel, common_magnitude, hand_over, masked_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.class_metrics import MOST_LINES, ClassMetrics
 from colonnade.kernels.class_predictions import ClassPredictions
+from colonnade.kernels.selections import Selection
 from colonnade.messages import sendable_floats
 from colonnade.privacy.pair_keys import LostKey, compare, until_kept
 from colonnade.privacy.statements import SignedDigest
@@ -67,16 +69,22 @@ def deliver_classes(party: str, found: ClassPredictions) -> Script[None]:
 
 
 def class_losses(
-    roster: Roster, selected: Coreset, model: AppliedClasses, rounding: Rounding | None, *, by_weight: bool
+    roster: Roster, selected: Selection, model: AppliedClasses, rounding: Rounding | None, *, by_weight: bool
 ) -> Script[Compared]:
     """Bring the label party the others' parts of logits of the selected rows, in sum; it tells sums of losses."""
-    label_party = roster.label_party or ""
+    label_party, bound = roster.label_party or "", 0.0
     others = [party for party in roster.names if party != label_party]
-    parts = yield from partial_sums(roster, others, len(selected), model.coef, rounding)
     own = sendable_floats(model.coef[..., roster.parts[label_party]])
-    inbox = yield {label_party: AskClassLosses(own, sendable_floats(parts.values), *model.named, by_weight)}
+    for piece in selected.pieces(n_models(model.coef)):
+        parts = yield from partial_sums(roster, others, piece, model.coef, rounding)
+        brought, ends = sendable_floats(parts.values), (piece.window.first, piece.window.stop)
+        bound = max(bound, parts.bound)
+        if piece.window.stop < selected.n_places:
+            yield {label_party: BringLogits(brought, *ends)}
+    inbox = yield {label_party: AskClassLosses(own, brought, *model.named, by_weight, *ends)}
     reply = checks.replies(inbox, ClassLosses)[label_party]
-    return Compared(read_losses(label_party, reply, selected, model, by_weight=by_weight), parts.bound)
+    weight = selected.weight if by_weight else float(len(selected))
+    return Compared(read_losses(label_party, reply, len(selected), weight, model, by_weight=by_weight), bound)
 
 
 def deliver_masked_classes(roster: Roster, rows: Rows, model: AppliedClasses, to: str) -> Script[None]:
@@ -117,7 +125,8 @@ def _attempt_losses(
     reply = checks.replies(inbox, MaskedClassLosses)[applied.to]
     if not len(reply.sums):
         return LostKey(applied.to)
-    found = read_losses(applied.to, reply, selected, model, by_weight=applied.by_weight)
+    weight = float(selected.weights.sum()) if applied.by_weight else float(len(selected))
+    found = read_losses(applied.to, reply, len(selected), weight, model, by_weight=applied.by_weight)
     told = (reply.sums, reply.confusion, reply.areas, reply.calibration)
     sent = class_losses_digest(parts.signed[applied.to].other, question, *told)
     signed = {**parts.digests, applied.to: SignedDigest(sent, reply.signature)}
@@ -135,10 +144,16 @@ def _exact_enough(roster: Roster, applied: AppliedModel) -> Script[tuple[int, fl
 
 
 def read_losses(
-    party: str, reply: ClassLosses | MaskedClassLosses, selected: Coreset, model: AppliedClasses, *, by_weight: bool
+    party: str,
+    reply: ClassLosses | MaskedClassLosses,
+    n_rows: int,
+    weight: float,
+    model: AppliedClasses,
+    *,
+    by_weight: bool,
 ) -> ClassMetrics:
-    """Require sums that these rows can have."""
-    n, weight = len(model.classes), float(selected.weights.sum()) if by_weight else float(len(selected))
+    """Require sums that so many rows of this weight can have."""
+    n = len(model.classes)
     n_areas = 1 if n == 2 else n + 1
     checks.shape(party, reply, reply.sums, (3,))
     checks.shape(party, reply, reply.confusion, (n, n))
@@ -154,7 +169,7 @@ def read_losses(
         raise checks.wrong(party, reply, f"squares of {weight:g} errors that add up to {brier:g}")
     if reply.areas[:, 0].max() > slack or reply.areas[:, 1].max() > slack / 4:
         raise checks.wrong(party, reply, "an area above 1, or one that varies by more than 1/4")
-    if deviation > (0.0 if by_weight else cost / np.sqrt(len(selected)) * slack):
+    if deviation > (0.0 if by_weight else cost / np.sqrt(n_rows) * slack):
         raise checks.wrong(party, reply, f"losses that vary by {deviation:g} and add up to {cost:g}")
     _check_calibration(party, reply, weight)
     return ClassMetrics(cost, deviation, brier, reply.confusion, reply.areas, reply.calibration)

@@ -186,12 +186,13 @@ def unmasked(ours: KeptPart, parts: tuple[SignedPart, ...], data: PartyData) -> 
 
 def _losses(numbers: Floats, ours: KeptPart, intercept: float, weights: Floats, data: PartyData) -> Losses:
     if not ours.n_centers:
-        return residual_losses(numbers + intercept, weights)
+        return residual_losses(numbers + intercept, weights, with_deviation=not ours.request.by_weight)
     _check_digits(numbers, ours, data)
     distances = numbers.reshape(len(weights), ours.n_centers)
     # No distance is negative: what the masks' steps took below zero is zero.
     nearest = np.maximum(distances.min(axis=1), 0.0)
-    return distance_losses(distances.argmin(axis=1), nearest, weights, ours.n_centers)
+    labels, drawn = distances.argmin(axis=1), not ours.request.by_weight
+    return distance_losses(labels, nearest, weights, ours.n_centers, with_deviation=drawn)
 
 
 def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
