@@ -10,7 +10,8 @@ files         files of which some code ran
 functions     pieces of code that ran, each once: functions, methods, lambdas and, on Python 3.11, comprehensions
 switches      entries (calls, and generators that resume) into another file than that of the entry before
 with returns  calls and returns after which another file is running than before: the same walk with its ways back
-unguarded     switches without what the guard does: sheets, routes, signatures, what a party remembers and is told
+unguarded     switches without what the guard does: sheets, routes, signatures, what a party remembers and is told; and
+              without what brings rows to the work on them, block by block
 """
 
 import argparse
@@ -43,6 +44,8 @@ GUARD = (
     *("protocol/weighing.py", "protocol/memory.py", "evaluation/telling.py", "sampling/seeds.py"),
     *("privacy/identities.py", "sampling/score_limits.py"),
 )
+# What brings rows to the work on them, block by block.
+BRINGING = ("kernels/blocks.py", "kernels/per_row.py", "kernels/row_blocks.py", "data/engines.py", "data/tables.py")
 TABLE = np.random.default_rng(0).normal(size=(200, 6))
 
 Play = Callable[[], object]
@@ -71,7 +74,7 @@ class Walk:
             return
         if event == "call":
             self._entered.append(frame.f_code)
-            if not _is_guarding(frame):
+            if not _is_guarding(frame) and not frame.f_code.co_filename.endswith(BRINGING):
                 self._unguarded.append(frame.f_code.co_filename)
         runs = frame if event == "call" else frame.f_back
         while runs is not None and not _is_ours(runs):  # NumPy and other packages in between are looked through

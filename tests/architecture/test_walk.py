@@ -1,7 +1,8 @@
 """How far one job walks through the library: a third fewer switches from file to file than before it was rebuilt.
 
-What the guard does (sheets, routes, signatures) is new since then and counted apart. The round that opens a job, and
-the one that ends it, go the way of every round, three parties each: about 45 switches a round, which come on top.
+What the guard does (sheets, routes, signatures) is new since then and counted apart, and so is what brings rows to the
+work on them, block by block. The round that opens a job, and the one that ends it, go the way of every round, three
+parties each: about 45 switches a round, which come on top.
 """
 
 import json

@@ -41,6 +41,10 @@ class Circle:
         beside = range(place - self.near // 2, place + self.near // 2 + 1)
         return tuple(sorted({each % count for each in beside} | set(self.hubs)))
 
+    def around_each(self, count: int) -> list[tuple[int, ...]]:
+        """Give that of each place."""
+        return [self.around(place, count) for place in range(count)]
+
 
 # Masks that cancel in the sum of all.
 NEIGHBOURS = Circle()

@@ -215,10 +215,8 @@ def signed_around(
 ) -> dict[str, tuple[SignedDigest, ...]]:
     """Give for each party what those of its circle signed, in the order of names."""
     names = sorted(signed)
-    return {
-        party: tuple(signed[names[other]] for other in circle.around(place, len(names)))
-        for place, party in enumerate(names)
-    }
+    arounds = circle.around_each(len(names))
+    return {party: tuple(signed[names[other]] for other in arounds[place]) for place, party in enumerate(names)}
 
 
 def identity_of(data: PartyData, otherwise: str = "choose a solver that needs none") -> Identity:

@@ -125,7 +125,8 @@ def _masked(
 
 
 def _check_asked(state: PartyState, request: AskMaskedScores | AskMaskedLogs, data: PartyData) -> SumSecret:
-    check_circle(_identity(data), circle_of(_identity(data)), request.keys, view_digest(state, data))
+    identity = _identity(data)
+    check_circle(identity, circle_of(identity), request.keys, view_digest(state, data))
     return _sum_secret(state)
 
 
