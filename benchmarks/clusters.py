@@ -8,7 +8,7 @@ need it; seconds and costs are sums over the parties. Costs are those of all row
 import importlib
 import importlib.util
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -23,8 +23,9 @@ from sklearn.metrics import pairwise_distances_argmin_min
 from verbs import assign, score
 
 import colonnade as cn
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.local_kmeans import local_kmeans
+from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.sampling.rules.clustering import LOCAL_SEED
 
 COVERTYPE, N_PARTIES = "covtype.parquet", 3
@@ -66,13 +67,7 @@ def ours(k: int) -> Centres:
     """Cluster a party's own columns as its scores do."""
 
     def centres(X: Floats) -> Floats:
-        def blocks() -> Iterator[Floats]:
-            return (X[start : start + 16_384] for start in range(0, len(X), 16_384))
-
-        def take(rows: Rows) -> Floats:
-            return X[rows]
-
-        return local_kmeans(blocks, take, len(X), k, np.random.default_rng(LOCAL_SEED))
+        return local_kmeans(ArrayBlocks(X), k, np.random.default_rng(LOCAL_SEED))
 
     return centres
 

@@ -65,9 +65,9 @@ def assign(parts: Sequence[Floats], centres: Sequence[Floats]) -> None:
             np.argmax(B @ C.T - halves, axis=1)
 
 
-def score(task: Any, parties: Sequence[cn.Party]) -> list[Floats]:
+def score(task: Any, parties: Sequence[cn.Party]) -> list[float]:
     """Score every party's rows, as a job of this task does."""
-    return [task.score_rule().scores(party.table) for party in parties]
+    return [task.score_rule().scores(party.table).kept().sum() for party in parties]
 
 
 class Work:

@@ -94,12 +94,14 @@ def registered(union: Any) -> tuple[str, ...]:
 GROUPS = (
     Group(
         "Parties and federation",
-        "See [Prepare a party's data](../how-to/prepare-data.md), [Align records](../how-to/align-records.md), "
+        "See [Prepare a party's data](../how-to/prepare-data.md), [Work on big tables](../how-to/big-tables.md), "
+        "[Align records](../how-to/align-records.md), "
         "[Connect machines](../how-to/connect-machines.md), "
         "[Hold out rows](../how-to/hold-out-rows.md) and [What is disclosed](../explanation/what-is-disclosed.md).",
         (
             "Party",
             "Query",
+            "DaskEngine",
             "split_columns",
             "Federation",
             "AlignmentReport",

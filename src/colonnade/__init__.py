@@ -12,6 +12,7 @@ from typing import Any
 
 from colonnade.alignment.records import AlignmentReport
 from colonnade.coreset import Coreset
+from colonnade.data.dask_engine import DaskEngine
 from colonnade.data.databases import Query
 from colonnade.data.parties import Party, split_columns
 from colonnade.diagnosing import diagnose
@@ -24,6 +25,7 @@ from colonnade.errors import (
     ColonnadeError,
     ConvergenceWarning,
     DisclosureWarning,
+    EngineError,
     InputError,
     LocalProtocolError,
     PartyUnreachableError,
@@ -71,10 +73,12 @@ __all__ = [
     "CompactCentral",
     "ConvergenceWarning",
     "Coreset",
+    "DaskEngine",
     "Date",
     "Diagnosis",
     "DisclosureWarning",
     "DistDim",
+    "EngineError",
     "Federation",
     "HoldOut",
     "ImportanceSampling",

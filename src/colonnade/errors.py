@@ -26,6 +26,13 @@ class UnsupportedError(InputError):
     """There is no such combination of task, sampler and solver."""
 
 
+class EngineError(InputError):
+    """A party's own cluster cannot be used: it is not reached, or its machines do not see or compute the same.
+
+    Its words name machines: they are for the party's owner, and reach no server.
+    """
+
+
 class ProtocolError(ColonnadeError):
     """The rules of the exchange were broken."""
 

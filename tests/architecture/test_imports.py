@@ -15,6 +15,8 @@ HEAVY = (
     "cryptography",
     "adbc_driver_manager",
     "duckdb",
+    "dask",
+    "distributed",
 )
 
 

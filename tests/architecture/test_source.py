@@ -18,6 +18,7 @@ FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__"}
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "shared", "manager"}
 LINES_OF_CODE = 300
 WORDS = {"client", "guest", "worker", "host"}  # the design's word is party
+OWN_NAMES = {"src/colonnade/data/dask_engine.py": {"client"}}  # Dask has no other name for who connects to a cluster
 PURE = {"diagnostics", "evaluation", "kernels", "privacy", "protocol", "sampling", "solvers", "tasks"}
 OUTSIDE = {"time", "datetime", "socket", "logging", "threading", "asyncio", "os", "pathlib", "random", "secrets"}
 
@@ -76,7 +77,8 @@ def test_the_unit_tests_mirror_the_source() -> None:
 
 
 def test_one_word_for_one_thing() -> None:
-    assert not offenders({name: set(re.findall(r"[a-z]+", text.lower())) & WORDS for name, text in TEXTS.items()})
+    words = {name: set(re.findall(r"[a-z]+", text.lower())) & WORDS for name, text in TEXTS.items()}
+    assert not offenders({name: found - OWN_NAMES.get(name, set()) for name, found in words.items()})
 
 
 def test_scripts_and_kernels_read_no_clock_and_open_nothing() -> None:

@@ -58,7 +58,7 @@ from colonnade.kernels.quantise import encode_codes
 from colonnade.kernels.score_codes import encode_scores
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey, PairAgreement, PairKey
-from colonnade.privacy.statements import SignedDigest, SignedKey
+from colonnade.privacy.statements import CircleKeys, KeySignature, SignedDigest, SignedKey
 from colonnade.protocol.caps import Branches
 from colonnade.protocol.classes import AskClasses, Classes
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
@@ -164,6 +164,7 @@ def scaled() -> tuple[Floats, bytes]:
     return sendable_floats(levels), code
 
 
+RELAYED = CircleKeys(bytes(32), (KeySignature(bytes(32), bytes(64)),))
 EXAMPLES: dict[str, Message] = {
     "hello": Hello(2),
     "card": Card(
@@ -205,11 +206,11 @@ EXAMPLES: dict[str, Message] = {
     "public key": PublicKey(bytes(32), bytes(range(32)), bytes(32), bytes(64)),
     "ask masked scores": AskMaskedScores(
         *(2, (SignedRows("bank", sendable_rows([3, 3]), bytes(64)),), 0.0, 5),
-        *(6, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
+        *(6, 41, CircleKeys(bytes(64), (KeySignature(bytes(32), bytes(64)), KeySignature(b"e", b"s")))),
     ),
     "ask masked logs": AskMaskedLogs(
         *(2, (SignedRows("bank", sendable_rows([3, 4]), bytes(64)),), 0.0, 5, 3, 1.5),
-        *(8, 41, (SignedKey(bytes(32), bytes(32), bytes(64)), SignedKey(b"k", b"e", b"s"))),
+        *(8, 41, CircleKeys(bytes(64), (KeySignature(bytes(32), bytes(64)), KeySignature(b"e", b"s")))),
     ),
     "masked scores": MaskedScores(bytes(range(12)), 6, bytes(32), bytes(64)),
     "masked scores, key lost": MaskedScores(None, 6, bytes(32), b""),
@@ -342,12 +343,12 @@ EXAMPLES: dict[str, Message] = {
     "pair key": PairKey(bytes(range(32)), bytes(32), bytes(32), bytes(64)),
     "ask pair agreement": AskPairAgreement((SignedDigest(bytes(32), bytes(64)),)),
     "pair agreement": PairAgreement(bytes(32)),
-    "ask sealed seeds": AskSealedSeeds((SignedKey(bytes(32), bytes(32), bytes(64)),)),
+    "ask sealed seeds": AskSealedSeeds(RELAYED),
     "sealed seeds": SealedSeeds((bytes(48), bytes(range(48)))),
     "sealed seeds, key lost": SealedSeeds(()),
-    "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), 2**63 - 1, (3, 1), (bytes(48),)),
-    "ask gram shares, all alike": AskGramShares(None, None, (3, 1), (bytes(48),)),
-    "ask step shares": AskStepShares(sendable_floats([0.5, 1.0]), (3, 1), 12, "bank", (bytes(48),)),
+    "ask gram shares": AskGramShares(sendable_floats([0.5, 1.0]), 2**63 - 1, (3, 1), RELAYED, bytes(48)),
+    "ask gram shares, all alike": AskGramShares(None, None, (3, 1), RELAYED, bytes(48)),
+    "ask step shares": AskStepShares(sendable_floats([0.5, 1.0]), (3, 1), 12, "bank", RELAYED, bytes(48)),
     "ask step part": AskStepPart(2, sendable_floats([0.5, -0.25])),
     "step part": StepPart(2, bytes(range(32)), bytes(32)),
     "step part, key lost": StepPart(0, b"", b""),
@@ -363,9 +364,7 @@ EXAMPLES: dict[str, Message] = {
     "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None, evaluating=True),
     "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0]), evaluating=False),
     "magnitude": Magnitude(-3),
-    "ask masked predictions": AskMaskedPredictions(
-        sendable_floats([0.5]), None, None, True, False, 7, "bank", (SignedKey(bytes(32), bytes(32), bytes(64)),)
-    ),
+    "ask masked predictions": AskMaskedPredictions(sendable_floats([0.5]), None, None, True, False, 7, "bank", RELAYED),
     "masked predictions": MaskedPredictions(bytes(range(14)), None, bytes(32), bytes(64)),
     "masked predictions, less labels": MaskedPredictions(bytes(range(14)), 2.5, bytes(32), bytes(64)),
     "masked predictions, key lost": MaskedPredictions(None, None, bytes(32), b""),
@@ -407,7 +406,7 @@ EXAMPLES: dict[str, Message] = {
         sendable_floats([]).reshape(0, 3),
         bytes(64),
     ),
-    "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, 7, (SignedKey(bytes(32), bytes(32), bytes(64)),)),
+    "open lloyd": OpenLloyd(sendable_floats([0.5, 1.0]), 10, 3, 7, RELAYED),
     "lloyd opened": LloydOpened(5),
     "lloyd opened, key lost": LloydOpened(None),
     "try centers": TryCenters(sendable_rows([3, 0]), 5),
@@ -418,7 +417,7 @@ EXAMPLES: dict[str, Message] = {
     "ask lloyd centers": AskLloydCenters(),
     "lloyd centers, key lost": LloydCenters(None, None, bytes(32), b""),
     "lloyd centers": LloydCenters(sendable_floats([[1.0, 2.0]]), sendable_floats([[3.0, 4.0]]), bytes(32), bytes(64)),
-    "ask encrypted rows": AskEncryptedRows(None, (3, 1), (SignedKey(bytes(32), bytes(32), bytes(64)),)),
+    "ask encrypted rows": AskEncryptedRows(None, (3, 1), RELAYED),
     "encrypted rows": EncryptedRows(sendable_floats([0.5]), sendable_floats([[2.0]]), (b"c1", b"c2"), bytes(64)),
     "ask encrypted products": AskEncryptedProducts(((b"c1", b"c2"), ()), (bytes(64), bytes(64))),
     "encrypted products": EncryptedProducts(((b"p1",),), sendable_floats([3.5]), (bytes(64),), has_key=True),

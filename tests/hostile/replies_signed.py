@@ -18,8 +18,8 @@ from colonnade.contracts import Inbox, Outbox, Table
 from colonnade.kernels.masks import pack
 from colonnade.kernels.shares import pack_words
 from colonnade.messages import Message, sendable_flags, sendable_floats, sendable_rows
-from colonnade.privacy import pairwise
-from colonnade.privacy.primitives import public_key
+from colonnade.privacy import identities
+from colonnade.privacy.identities import RehearsedPair
 from colonnade.protocol.refusal import Cause, Refused, failed
 from colonnade.protocol.session import PartyData, PartySession
 from hostile.replies_changes import CODEC
@@ -102,11 +102,13 @@ def bending(rng: Draw) -> Iterator[None]:
     def instead(send: Callable[..., Any]) -> Callable[..., Any]:
         return lambda numbers, *more: send(bent(numbers, rng) if rng.random() < 0.7 else numbers, *more)
 
-    def low(secret: bytes) -> bytes:
-        return bytes(32) if rng.random() < 0.5 else public_key(secret)
+    def low(*secrets: bytes) -> RehearsedPair:
+        pair = RehearsedPair(*secrets)
+        pair.public = bytes(32) if rng.random() < 0.5 else pair.public
+        return pair
 
-    patched: list[tuple[Any, Callable[..., Any]]] = [(pairwise, public_key)]
-    pairwise.public_key = low  # type: ignore[attr-defined]
+    patched: list[tuple[Any, Callable[..., Any]]] = [(identities, RehearsedPair)]
+    identities.RehearsedPair = low  # type: ignore[assignment, misc]
     for send in (pack, pack_words, sendable_flags, sendable_floats, sendable_rows):
         other = instead(send)
         for module in [each for name, each in sys.modules.items() if name.startswith("colonnade.")]:

@@ -16,11 +16,11 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Words
 from colonnade.kernels.shares import HIGH_BITS, LIMBS, LOW_BITS, unpack_words
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pair_keys import phase_keys, view_digest
-from colonnade.privacy.pairwise import Secret
+from colonnade.privacy.pair_keys import view_digest, with_keys
+from colonnade.privacy.pairwise import Secret, share_words
 from colonnade.protocol.session import PartySession
 from colonnade.solvers.gram.shares import party as gram_party
-from colonnade.solvers.gram.shares.messages import PURPOSE, AskGramShares, GramShares
+from colonnade.solvers.gram.shares.messages import PURPOSE, STAR, AskGramShares, GramShares, matrix_words
 from hostile_trial import columns_of
 from secure_trial import float_forms, made_parties, numbers_in
 
@@ -243,12 +243,12 @@ def test_the_server_and_a_party_with_its_shares_read_the_rows_of_all_others() ->
         if isinstance(request, AskGramShares):
             state, data = session.state, session._data
             question, _ = gram_party._question(state, request, data)
-            kept, identity = phase_keys(state), data.known()
+            kept, parties = with_keys(state, request.keys, data, STAR), data.known().parties
             assert kept.secret is not None
-            transcript = question.transcript(identity.parties, kept.signed, view_digest(state, data), PURPOSE)
-            of_seeds = gram_party._of_seeds(state, kept, data)
-            seeds = gram_party._seeds(request, kept, kept.secret, identity.parties, of_seeds)
-            masks.append(gram_party._masks(seeds, question, transcript))
+            transcript = question.transcript(parties, kept.relayed, view_digest(state, data), PURPOSE)
+            seed = gram_party._seed(request, kept, kept.secret, parties, gram_party._of_seeds(state, kept, data))
+            words = share_words(seed, transcript)
+            masks.append([matrix_words(words, question, question.columns_of(place)) for place in range(3)])
 
     listening, parties = Listening(joins_forces), made_parties()
     run = cn.Federation(parties, transport=listening).fit(RIDGE, sampler=cn.AllRows(), solver=cn.SecureGram())
@@ -256,8 +256,8 @@ def test_the_server_and_a_party_with_its_shares_read_the_rows_of_all_others() ->
     for place in (0, 2):
         columns = columns_of(parties[place])
         (reply,) = [each for each in listening.replies[parties[place].name] if isinstance(each, GramShares)]
-        words = unpack_words(reply.share or b"", N_ROWS, LIMBS * columns.shape[1]) + masks[0][place]
-        high, low = np.split(words.view(np.int64).astype(np.float64), LIMBS, axis=1)
+        words = unpack_words(reply.share or b"", columns.shape[1], LIMBS, N_ROWS) + masks[0][place]
+        high, low = words.view(np.int64).astype(np.float64).transpose(1, 2, 0)
         directions = np.ldexp(high, -HIGH_BITS) + np.ldexp(low, -HIGH_BITS - LOW_BITS)
         np.testing.assert_allclose(directions @ reply.factors + reply.means, columns, rtol=1e-9)
 

@@ -16,9 +16,9 @@ from colonnade.job_sheets import sheet_of
 from colonnade.kernels import draws
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
-from colonnade.privacy.pair_keys import AskPairKey, PairKey
+from colonnade.privacy.pair_keys import AskPairKey, PairKey, relayed_keys
 from colonnade.privacy.pairwise import Secret
-from colonnade.privacy.statements import SignedKey, digest_of_view, key_statement
+from colonnade.privacy.statements import CircleKeys, digest_of_view, key_statement
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.sheet import OpenJob
 from colonnade.protocol.viewing import Moments, RowWeights, UseFrame, agree_on_view
@@ -166,7 +166,7 @@ def test_a_secure_sum_is_of_one_job(tmp_path: Path) -> None:
         server.told_by_each({party: AskTotal(task.score_rule()) for party, task in tasks.items()}, Total)
         rows = server.told_by_each(orders, DrawnRows)
         keys = server.told_by_all(AskPublicKey(), PublicKey)
-        signed = tuple(SignedKey(key.key, key.exchanged, key.signature) for _, key in sorted(keys.items()))
+        signed = CircleKeys(*relayed_keys((key.key, key.exchanged, key.signature) for _, key in sorted(keys.items())))
         others = tuple(SignedRows(party, rows[party].rows, rows[party].signature) for party in ("party2", "party3"))
         request = AskMaskedScores(30, others, 0.0, seeds.shared, 8, 40, signed)
         turned_away(lambda: server.told(TARGET, request, MaskedScores), "a key for 'party2' that 'party2' did not sign")
@@ -297,8 +297,8 @@ def centers_by_collusion(server: HostileServer, drawer: Identity, wanted: Rows) 
     rows = np.sort(np.concatenate([draw.rows for draw in draws.values()]))
     keys = server.told_by_each(dict.fromkeys(honest, AskPairKey()), PairKey).values()
     key, agreed = Secret(bytes(32)).key, rows_digest(rows)
-    ours = SignedKey(key, agreed, drawer.sign(key_statement("party3", key, agreed, view)))
-    signed = (*(SignedKey(each.key, each.rows, each.signature) for each in keys), ours)
+    ours = (key, agreed, drawer.sign(key_statement("party3", key, agreed, view)))
+    signed = CircleKeys(*relayed_keys([*((each.key, each.rows, each.signature) for each in keys), ours]))
     magnitude = server.told(TARGET, OpenLloyd(None, 1, 1, 10, signed), LloydOpened).magnitude
     start = sendable_rows([0])
     server.told(TARGET, TryCenters(start, magnitude or 0), MaskedDistances)

@@ -84,7 +84,7 @@ def centers_of(
         rows = server.play(source.sample(roster, task.score_rule(), np.random.default_rng([0, 0]))).rows
     keys, asked = server.play(exchange_keys(roster, rows)), roster.names if of is None else (of,)
     told = None if weights is None else sendable_floats(weights)
-    opening = OpenLloyd(told, n_tries, k, len(roster.feature_names), keys.signed)
+    opening = OpenLloyd(told, n_tries, k, len(roster.feature_names), keys.to("party1"))
     opened = server.told_by_each(dict.fromkeys(asked, opening), LloydOpened)
     magnitude = max(reply.magnitude or 0 for reply in opened.values())
     ring = ring_of_magnitude(magnitude, len(roster.names), WIDTH)
@@ -155,7 +155,7 @@ def by_a_second_question(server: HostileServer) -> None:
     """A key is lost, says the server, and asks again in the same run with other rows to try."""
     centers_of(server, cn.AllRows(), None, ALL % 4)
     keys = server.play(exchange_keys(server.roster, ALL))
-    server.told_by_all(OpenLloyd(None, 1, 4, 10, keys.signed), LloydOpened)
+    server.told_by_all(OpenLloyd(None, 1, 4, 10, keys.to("party1")), LloydOpened)
     server.told_by_all(TryCenters(sendable_rows([99]), 100), MaskedDistances)
 
 
@@ -268,7 +268,7 @@ def test_a_sheet_of_one_solver_opens_no_other(tmp_path: Path) -> None:
         server.new_run(task=cn.Regression(), sampler=cn.AllRows(), solver=cn.SecureGram())
         rows = server.play(cn.AllRows().sample(server.roster, None, np.random.default_rng(0))).rows  # type: ignore[arg-type]
         keys = server.play(exchange_keys(server.roster, rows))
-        request = OpenLloyd(None, 1, 4, 10, keys.signed)
+        request = OpenLloyd(None, 1, 4, 10, keys.to("party1"))
         turned_away(
             lambda: server.told_by_all(request, LloydOpened),
             "AskSealedSeeds, .* would be next in this job, not OpenLloyd",
@@ -349,7 +349,7 @@ def test_how_far_two_rows_are_apart_is_not_told(tmp_path: Path) -> None:
             rng = np.random.default_rng([seed, 0])
             rows = server.play(sampler.sample(server.roster, task.score_rule(), rng)).rows
             keys = server.play(exchange_keys(server.roster, rows))
-            bounds.add(server.told("party1", OpenLloyd(None, 1, 1, 10, keys.signed), LloydOpened).magnitude)
+            bounds.add(server.told("party1", OpenLloyd(None, 1, 1, 10, keys.to("party1")), LloydOpened).magnitude)
         assert len(bounds) == 1
 
 

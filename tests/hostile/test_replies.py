@@ -268,8 +268,8 @@ class Replacing:
 def test_a_seed_that_cannot_be_read_is_laid_to_who_encrypted_it() -> None:
     """The party that could not read it was named, and the server."""
     job = JOBS["fit Regression, plain, gram"]
-    lies = Replacing("shop", lambda reply: _with(reply, "SealedSeeds", {"boxes": tuple(bytes(48) for _ in range(2))}))
-    with pytest.raises(cn.ColonnadeError, match="an encrypted text of 'shop' that was changed on the way"):
+    lies = Replacing("bank", lambda reply: _with(reply, "SealedSeeds", {"boxes": tuple(bytes(48) for _ in range(2))}))
+    with pytest.raises(cn.ColonnadeError, match="an encrypted text of 'bank' that was changed on the way"):
         job.play(cn.Federation(job.parties(), transport=lies), None)
 
 

@@ -7,6 +7,7 @@ of ours that names it, or in a result that some table of its could have brought 
 
 from collections.abc import Iterator
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -92,7 +93,7 @@ def test_a_key_that_gives_no_secret_is_laid_to_who_signed_it(name: str, kind: st
 
     class WithoutSecret(Liar):
         def _lie(self, session: PartySession, request: Message) -> Message:
-            with patch("colonnade.privacy.pairwise.public_key", lambda _: bytes(32)):
+            with patch("colonnade.privacy.identities.RehearsedPair", lambda *_: SimpleNamespace(public=bytes(32))):
                 return session.answer(request)
 
     honest = Liar(JOBS[name])

@@ -154,7 +154,7 @@ def secret_route() -> Route:
 def _own_key(state: PartyState, data: PartyData) -> Secret:
     identity = identity_of(data, "keep to align = exact")
     check_available()
-    return Secret(identity.derived(digest(b"alignment key", state.run_nonce, state.sheet)))
+    return Secret(identity.derived(digest(b"alignment key", state.run_nonce, state.sheet)), identity.pair)
 
 
 def _answer_key(state: PartyState, _: AskShareKey, data: PartyData) -> tuple[PartyState, Message]:

@@ -9,11 +9,10 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from threading import current_thread
-from typing import Any, Protocol, TypeVar
+from threading import Lock, current_thread
+from typing import Any, Protocol, Self, TypeVar
 
 from colonnade.kernels.blocks import Block, Work
 
@@ -35,6 +34,15 @@ class Readable(Protocol):
 
     def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
         """Read each block, or those with these numbers, in their order."""
+
+    def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
+        """Cut all blocks, or these, into runs that are read apart from each other at little cost."""
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not as they were when they were opened."""
+
+    def seen_from_here(self) -> Self:
+        """Give the same rows as this machine sees them, which is not the one that opened the files."""
 
 
 class Engine(Protocol):
@@ -88,11 +96,33 @@ def _in_order(threads: ThreadPoolExecutor, work: Callable[[T], R], items: Iterab
             each.cancel()
 
 
-@contextmanager
-def one_thread_each() -> Iterator[None]:
+class _OneThread:
+    """BLAS on one thread for as long as anybody works: who ends first does not end it for the others."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._n_inside = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._n_inside:
+                self._limit = _libraries().limit(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if not self._n_inside:
+                self._limit.restore_original_limits()
+
+
+_ONE_THREAD = _OneThread()
+
+
+def one_thread_each() -> _OneThread:
     """Let BLAS compute on the thread that calls it: blocks run side by side, and its bits are the same everywhere."""
-    with _libraries().limit(limits=1, user_api="blas"):
-        yield
+    return _ONE_THREAD
 
 
 @cache

@@ -4,20 +4,21 @@ Every pass reads the files from first row to last, and cuts them into the same b
 rows. Files that change between two passes are no table any more.
 """
 
-from collections.abc import Container, Iterator, Sequence
+import platform
+from collections.abc import Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.arrow_files import check_same, naming
 from colonnade.data.engines import Engine, Threads
-from colonnade.errors import InputError, LocalProtocolError
+from colonnade.errors import EngineError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
 from colonnade.kernels.per_row import PerRow
@@ -27,10 +28,25 @@ R = TypeVar("R")
 
 # Rows that are decoded at once: eight blocks.
 BATCH_ROWS = 8 * BLOCK_ROWS
+# Rows that another machine reads for one task, or more: sending it takes milliseconds, as the work on one block may.
+PIECE_ROWS = 16 * BLOCK_ROWS
 # Of a file, read in pieces: whole groups of rows may be large.
 BUFFER_BYTES = 1 << 20
 # Of a file, stopped within it: as many jobs as read it in turn, window by window.
 MOST_STOPPED = 4
+
+
+class Look(NamedTuple):
+    """What a file is like: its size, when it changed last, and which file it is."""
+
+    size: int
+    nanoseconds: int
+    number: int
+
+    @property
+    def on_any_machine(self) -> tuple[int, int]:
+        """What of it is the same wherever the storage is mounted: size and second."""
+        return self.size, self.nanoseconds // 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -54,7 +70,7 @@ class ParquetRows:
     files: tuple[Path, ...]
     columns: tuple[str, ...]
     groups: tuple[RowGroup, ...] = field(repr=False)
-    seen: tuple[tuple[int, int, int], ...] = field(repr=False)
+    seen: tuple[Look, ...] = field(repr=False)
     # Readers that have stopped before a block, by its number: who reads on does not begin its group of rows again.
     _stopped: dict[int, Iterator[Block]] = field(default_factory=dict, init=False, repr=False)
 
@@ -69,7 +85,7 @@ class ParquetRows:
     def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
         """Read each block, or those with these numbers, and no group of rows that has none of them."""
         n_blocks = n_blocks_of(self.n_rows)
-        self._check_unchanged()
+        self.check_unchanged()
         if isinstance(numbers, range) and numbers.step == 1 and len(numbers) < n_blocks:
             reader = self._stopped.pop(numbers.start, None) or self._read(range(numbers.start, n_blocks))
             yield from islice(reader, len(numbers))
@@ -80,9 +96,9 @@ class ParquetRows:
         else:
             yield from self._read(range(n_blocks) if numbers is None else frozenset(numbers))
         # What was read of files that were being written is nothing: nobody is given the end of it.
-        self._check_unchanged()
+        self.check_unchanged()
 
-    def _read(self, wanted: Container[int]) -> Iterator[Block]:
+    def _read(self, wanted: Collection[int]) -> Iterator[Block]:
         parts: dict[int, Floats] = {}
         for first, columns in self._batches(wanted):
             end = first + len(columns[0])
@@ -98,10 +114,31 @@ class ParquetRows:
                 if high == start + length:
                     yield Block(number, parts.pop(number))
 
-    def _batches(self, wanted: Container[int]) -> Iterator[tuple[int, list[Floats]]]:
+    def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
+        """Cut all blocks, or these, into runs that begin in other groups of rows, of `PIECE_ROWS` rows or more.
+
+        Where groups end with blocks, none is read twice; elsewhere the first rows of a group are.
+        """
+        ends = np.array([group.end for group in self.groups])
+        wanted = np.arange(n_blocks_of(self.n_rows)) if numbers is None else np.asarray(numbers, np.int64)
+        places = np.searchsorted(ends, wanted * BLOCK_ROWS, side="right")
+        piece: list[int] = []
+        n_read = 0
+        for place, run in groupby(zip(places, wanted.tolist(), strict=True), key=itemgetter(0)):
+            blocks = [number for _, number in run]
+            piece += blocks
+            n_read += max(self.groups[place].end - self.groups[place].first, len(blocks) * BLOCK_ROWS)
+            if n_read >= PIECE_ROWS:
+                yield piece
+                piece, n_read = [], 0
+        if piece:
+            yield piece
+
+    def _batches(self, wanted: Collection[int]) -> Iterator[tuple[int, list[Floats]]]:
         """Read the groups of rows that have wanted blocks: the first row of each batch, and its columns."""
         from pyarrow import parquet
 
+        end = (max(wanted, default=-1) + 1) * BLOCK_ROWS
         needed = (group for group in self.groups if _has_any(group, wanted))
         for path, groups in groupby(needed, key=attrgetter("file")):
             with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
@@ -110,6 +147,8 @@ class ParquetRows:
                     for batch in file.iter_batches(BATCH_ROWS, [group.number], list(self.columns)):
                         yield first, [_numbers(batch.column(name)) for name in self.columns]
                         first += batch.num_rows
+                        if end <= first < group.end:  # what is left of the group is of no wanted block
+                            return
                     if first != group.end:
                         raise self._changed()
 
@@ -119,16 +158,33 @@ class ParquetRows:
             with naming(self.where, path):
                 yield
         except InputError:
-            self._check_unchanged()  # which is why it cannot be read
+            self.check_unchanged()  # which is why it cannot be read
             raise
 
-    def _check_unchanged(self) -> None:
+    def check_unchanged(self) -> None:
+        """Refuse files that are not as they were when they were opened."""
         try:
             seen = tuple(map(_look, self.files))
         except OSError:
             raise self._changed() from None
         if seen != self.seen:
             raise self._changed()
+
+    def seen_from_here(self) -> "ParquetRows":
+        """Give the same rows as this machine sees them: its storage may number files, and round times, otherwise.
+
+        Sizes are the same, and the seconds of the last changes. While this machine reads, nothing may change at all.
+        """
+        try:
+            seen = tuple(map(_look, self.files))
+        except OSError as error:
+            raise EngineError(
+                f"{self.where} cannot be read on the machine {platform.node()!r}: {error.strerror or error}. Let all "
+                "machines of the cluster see the files by the same paths."
+            ) from None
+        if [each.on_any_machine for each in seen] != [each.on_any_machine for each in self.seen]:
+            raise self._changed()
+        return replace(self, seen=seen)
 
     def _changed(self) -> InputError:
         return InputError(
@@ -141,6 +197,7 @@ def open_rows(where: str, files: Sequence[Path], columns: Sequence[str]) -> Parq
     """Open Parquet files of one schema, with columns that are numbers."""
     from pyarrow import parquet
 
+    files = [path.absolute() for path in files]  # other machines stand in other folders
     seen, groups, n_rows, schema = tuple(map(_look, files)), [], 0, None
     for path in files:
         with naming(where, path), parquet.ParquetFile(path) as file:
@@ -158,9 +215,9 @@ def _has_any(group: RowGroup, wanted: Container[int]) -> bool:
     return group.end > group.first and any(number in wanted for number in numbers)
 
 
-def _look(path: Path) -> tuple[int, int, int]:
+def _look(path: Path) -> Look:
     found = path.stat()
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return Look(found.st_size, found.st_mtime_ns, found.st_ino)
 
 
 def _numbers(column: Any) -> Floats:

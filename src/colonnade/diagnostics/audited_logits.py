@@ -12,7 +12,14 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import ModelPart, Roster, Script, Table
-from colonnade.diagnostics.audited_predictions import PartTold, audit_dithers, check_request, read_part, told_part
+from colonnade.diagnostics.audited_predictions import (
+    PartTold,
+    audit_dithers,
+    check_request,
+    own_part,
+    read_part,
+    told_part,
+)
 from colonnade.errors import InputError
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.arrays import Floats, Rows
@@ -133,11 +140,7 @@ def _answer(state: PartyState, request: AskAuditedLogits, data: PartyData) -> tu
     has_label = table.label_name is not None
     what = f"mean and variance{' by class' * has_label} by model {model_digest(request.part).hex()}"
     state = check_view(state, data, what, 1 + has_label, 2 + 2 * has_label, of_each=2 + has_label)
-
-    def part(block: Floats) -> Floats:
-        return np.asarray(block[:, : len(coef)] @ coef)
-
-    told = told_part(table, rows, request.hidden, request.seed, part)
+    told = told_part(table, rows, request.hidden, request.seed, partial(own_part, coef, False))
     classes = share = class_mean = None
     if has_label:
         classes, share, class_mean = _own_classes(table, rows, coef, data)

@@ -188,15 +188,15 @@ def _answer(state: PartyState, request: AskAuditedPredictions, data: PartyData) 
     coef = check_request(request, request.coef, request.hidden, request.seed, table, len(rows))
     what = f"mean and variance by model {model_digest(request.part).hex()}"
     state = check_view(state, data, what, 1, 2, of_each=2)
-    told = told_part(table, rows, request.hidden, request.seed, lambda block: own_part(table, block, coef))
+    told = told_part(table, rows, request.hidden, request.seed, partial(own_part, coef, table.label_name is not None))
     plain, less_label = (told.codes, None) if table.label_name is None else (None, told.codes)
     return state, AuditedPredictions(told.size, told.low, told.step, plain, less_label, told.mean, told.variance)
 
 
-def own_part(table: Table, rows: Floats, coef: Floats) -> Floats:
+def own_part(coef: Floats, holds_label: bool, rows: Floats) -> Floats:
     """Compute a party's part of residuals: its columns' part of the predictions, less the label if it holds it."""
     part: Floats = rows[:, : len(coef)] @ coef
-    return part if table.label_name is None else part - rows[:, len(coef)]
+    return part - rows[:, len(coef)] if holds_label else part
 
 
 HANDLERS = (Handler(AskAuditedPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED),)

@@ -26,24 +26,30 @@ _LITTLE_ENDIAN = np.dtype("<u8")
 
 
 def to_limbs(numbers: Floats) -> Words:
-    """Write numbers from -1 to 1, shape (m, c), in steps of 2^-51: high limbs, then low ones, shape (m, 2 c).
+    """Write numbers from -1 to 1, shape (m, c), in steps of 2^-51: high limbs and low ones, shape (c, 2, m).
 
     Negative limbs count from 2^64 downwards.
     """
-    high = np.rint(np.ldexp(numbers, HIGH_BITS))
-    low = np.rint(np.ldexp(np.ldexp(numbers, HIGH_BITS) - high, LOW_BITS))
-    return np.hstack([high, low]).astype(np.int64).view(np.uint64)
+    scaled = np.ldexp(np.ascontiguousarray(numbers.T), HIGH_BITS)
+    high = np.rint(scaled)
+    return np.stack([high, np.rint(np.ldexp(scaled - high, LOW_BITS))], axis=1).astype(np.int64).view(np.uint64)
 
 
 def limb_products(first: Words, second: Words) -> Words:
     """Compute first' second limb by limb, modulo 2^64: uint64 wraps, which is what is meant.
 
-    Of words (m, 2 p) and (m, 2 q), numbers in limbs or shares of them, these are the products of high limbs, and of
+    Of words (p, 2, m) and (q, 2, m), numbers in limbs or shares of them, these are the products of high limbs, and of
     high and low ones, shape (2, p, q).
     """
-    p, q = first.shape[1] // LIMBS, second.shape[1] // LIMBS
-    all_pairs = np.ascontiguousarray(first.T) @ second
-    return np.stack([all_pairs[:p, :q], all_pairs[:p, q:] + all_pairs[p:, :q]])
+    high, low = first[:, 0], first[:, 1]
+    other_high, other_low = second[:, 0], second[:, 1]
+    return np.stack([_products(high, other_high), _products(high, other_low) + _products(low, other_high)])
+
+
+def _products(first: Words, second: Words) -> Words:
+    # No BLAS multiplies whole numbers; along rows that lie side by side this is several times as fast as `@`.
+    products: Words = np.einsum("im,jm->ij", first, second)
+    return products
 
 
 def from_limbs(words: Words) -> Floats:

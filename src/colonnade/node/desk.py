@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from colonnade.contracts import Alignment
-from colonnade.errors import ColonnadeError, RemoteProtocolError
+from colonnade.errors import ColonnadeError, EngineError, RemoteProtocolError
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
@@ -307,8 +307,8 @@ class PartyDesk:
         return Answer(ask.run, ask.number, self._codec.encode(why))
 
     def _failure(self, run: str, error: Exception) -> Refused:
-        """Put an error into words for the server; those of one that nobody foresaw are for the owner only."""
-        if isinstance(error, ColonnadeError):
+        """Put an error into words for the server; those of its own machines, or unforeseen, are for the owner only."""
+        if isinstance(error, ColonnadeError) and not isinstance(error, EngineError):
             return refused(error)
         place = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(place.filename).name}:{place.lineno}"

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from colonnade.catalogue import check_policy
+from colonnade.data.dask_engine import DaskEngine
 from colonnade.data.databases import PLACES, Query
 from colonnade.data.keys import Duplicates
 from colonnade.data.parties import Party
@@ -103,11 +104,14 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     database: str | None = None
     database_env: str | None = None
     database_file: str | None = None
+    engine: Literal["local", "dask"] = "local"
+    scheduler: str | None = None
 
     def __post_init__(self) -> None:
         if (self.file is None) == (self.query is None):
             raise ValueError("a table is read from a file or by a query: give one of `file` and `query`")
         self.source()
+        self.own_engine()
 
     def source(self) -> str | Query:
         """Give where the table is: a path, or a query."""
@@ -116,6 +120,15 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if named := [name for name in PLACES if getattr(self, name) is not None]:
             raise ValueError(f"`{named[0]}` belongs to a query, and this table is in a file: leave out one of the two")
         return self.file or ""
+
+    def own_engine(self) -> DaskEngine | None:
+        """Give the cluster that works on the table; None where this process does."""
+        if (self.engine == "dask") != (self.scheduler is not None):
+            raise ValueError(
+                '`engine = "dask"` and `scheduler = "tls://machine:8786"`, the address of your own Dask cluster, '
+                "belong together: give both, or leave out both"
+            )
+        return None if self.scheduler is None else DaskEngine(self.scheduler)
 
     def no_features(self) -> list[str]:
         """List the columns that are its label, key, weight or split."""
@@ -139,6 +152,7 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             weight=self.weight,
             split=self.split,
             prepare=prepare,
+            engine=self.own_engine(),
             policy=policy,
             identity=identity,
         )

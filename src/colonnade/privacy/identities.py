@@ -7,11 +7,12 @@ Certificates of a network can take the place of pins: whatever is a `colonnade.p
 import hmac
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from typing import TypeAlias
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
-from colonnade.privacy.primitives import KEY_BYTES
+from colonnade.privacy.primitives import KEY_BYTES, KeyPair
 from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
@@ -119,6 +120,10 @@ class PinnedIdentity:
         """Derive secret bytes from the signing key's seed (HMAC-SHA-256)."""
         return hmac.digest(self._seed, digest(b"colonnade derived", context), "sha256")
 
+    def pair(self, secret: bytes) -> KeyPair:
+        """Make an X25519 key of secret bytes."""
+        return KeyPair(secret)
+
     def contribution(self, request: bytes, run_nonce: bytes) -> bytes:
         """Derive bytes to add to a joint seed."""
         return self.derived(digest(b"contribution", run_nonce, request))
@@ -140,9 +145,9 @@ class PinnedIdentity:
 class RehearsedIdentity:
     """An identity of one process, where nobody is to be feared: whoever runs it holds everybody's secrets.
 
-    Signatures are keyed hashes, as long as real ones, and need no package. What it contributes to a joint seed depends
-    on its name and the run alone, so that the same seed gives the same rows. Its salts and keys are secret all the
-    same.
+    Signatures are keyed hashes, as long as real ones, and so is what two of its keys agree on: of a hundred parties
+    each agrees with many. What it contributes to a joint seed depends on its name and the run alone, so that the same
+    seed gives the same rows. Its salts and keys are secret all the same.
     """
 
     def __init__(self, name: str, secrets: Mapping[str, bytes], entropy: Entropy) -> None:
@@ -159,21 +164,41 @@ class RehearsedIdentity:
         """Derive secret bytes from its secret (HMAC-SHA-256)."""
         return hmac.digest(self._secrets[self.name], digest(b"colonnade derived", context), "sha256")
 
+    def pair(self, secret: bytes) -> "RehearsedPair":
+        """Make a key of secret bytes."""
+        return RehearsedPair(secret, self._secrets[SERVER])
+
     def contribution(self, request: bytes, run_nonce: bytes) -> bytes:  # noqa: ARG002  # the same in every run
         """Derive bytes to add to a joint seed from the party's name."""
         return digest(b"colonnade rehearsal", self.name.encode(), request)
 
     def sign(self, statement: bytes) -> bytes:
-        """Sign a statement as this party (HMAC-SHA-512)."""
-        return hmac.digest(self._secrets[self.name], statement, "sha512")
+        """Sign a statement as this party (keyed BLAKE2b)."""
+        return blake2b(statement, key=self._secrets[self.name]).digest()
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a party of this process signed this statement."""
         secret = self._secrets.get(party)
-        return secret is not None and hmac.compare_digest(hmac.digest(secret, statement, "sha512"), signature)
+        return secret is not None and hmac.compare_digest(blake2b(statement, key=secret).digest(), signature)
 
     def __repr__(self) -> str:
         return f"RehearsedIdentity({self.name!r}, among {', '.join(self.parties)})"
+
+
+class RehearsedPair:
+    """A key that agrees with others of its process, whose secret is known to all of them."""
+
+    def __init__(self, secret: bytes, known_here: bytes) -> None:
+        self._known_here = known_here
+        self.public = blake2b(secret, digest_size=KEY_BYTES).digest()
+
+    def agreed(self, their_key: bytes) -> bytes:
+        """Agree on 32 bytes with whoever holds the secret of `their_key`."""
+        both = min(self.public, their_key) + max(self.public, their_key)
+        return blake2b(both, digest_size=KEY_BYTES, key=self._known_here).digest()
+
+    def __repr__(self) -> str:
+        return "RehearsedPair(not shown)"
 
 
 def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, RehearsedIdentity]:
@@ -189,7 +214,7 @@ class BesideServer:
         self._identity, self._server = identity, server
         self.name, self.parties = identity.name, identity.parties
         self.fresh, self.derived, self.sign = identity.fresh, identity.derived, identity.sign
-        self.contribution = identity.contribution
+        self.contribution, self.pair = identity.contribution, identity.pair
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Ask the server's identity about the server, and the owner's about parties."""

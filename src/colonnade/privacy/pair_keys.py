@@ -5,8 +5,9 @@ has lost its key and says so; all begin again with fresh ones, and the result is
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Annotated, ClassVar, TypeVar
 
 from colonnade.contracts import Roster, Script
@@ -14,12 +15,14 @@ from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
+from colonnade.privacy.circles import NEIGHBOURS, Circle
+from colonnade.privacy.pairwise import Secret, check_circle, check_signatures, split_keys
 from colonnade.privacy.primitives import KEY_BYTES, check_available, gives_secret
 from colonnade.privacy.statements import (
     DIGEST_BYTES,
+    CircleKeys,
+    KeySignature,
     SignedDigest,
-    SignedKey,
     agreement_of,
     digest_of_view,
     key_statement,
@@ -66,7 +69,7 @@ class PairAgreement(Message, frozen=True):
 
 
 class AskPairAgreement(Message, frozen=True):
-    """What every party signed at the end of the phase, in the order of their names."""
+    """What those that it shares secrets with, and itself, signed at the end of the phase, in the order of names."""
 
     phase: ClassVar[str] = "keys"
     reply: ClassVar[type[Message]] = PairAgreement
@@ -76,11 +79,17 @@ class AskPairAgreement(Message, frozen=True):
 
 @dataclass(frozen=True)
 class RelayedKeys:
-    """All parties' keys of a phase, as the server relays them, in the order of names; and what they all see alike."""
+    """All parties' keys of a phase, in the order of names, what each signed with it; and what they all see alike."""
 
     parties: tuple[str, ...]
-    signed: tuple[SignedKey, ...]
+    keys: bytes
+    signed: tuple[KeySignature, ...]
     view: bytes
+
+    def to(self, party: str, circle: Circle = NEIGHBOURS) -> CircleKeys:
+        """Give what the server relays to a party: signatures of its circle only."""
+        around = circle.around(self.parties.index(party), len(self.parties))
+        return CircleKeys(self.keys, tuple(self.signed[place] for place in around))
 
 
 @dataclass(frozen=True)
@@ -98,8 +107,10 @@ class PhaseKeys:
     ----------
     secret : Secret or None
         Its key, as long as it is needed.
-    signed : tuple of SignedKey
+    relayed : bytes
         All parties' keys, in the order of their names.
+    circle : tuple of int
+        The places of those that it shares secrets with, and its own.
     transcript : bytes
         A digest of what it saw.
     kept : object or None
@@ -107,14 +118,19 @@ class PhaseKeys:
     """
 
     secret: Secret | None = None
-    signed: tuple[SignedKey, ...] = ()
+    relayed: bytes = b""
+    circle: tuple[int, ...] = ()
     transcript: bytes = b""
     kept: object | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def keys(self) -> list[bytes]:
         """The public keys, in the order of the parties' names."""
-        return [entry.key for entry in self.signed]
+        return split_keys(self.relayed)
+
+    def used(self, transcript: bytes, kept: object | None = None) -> "PhaseKeys":
+        """Give what is left when all was told that the key was for."""
+        return replace(self, secret=None, transcript=transcript, kept=kept)
 
 
 def check_enough_parties(roster: Roster, name: str, *, allow_two_parties: bool) -> None:
@@ -160,8 +176,14 @@ def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
             raise checks.wrong(party, reply, "other row weights or units than other parties have")
         check_key(party, reply, reply.key)
     ordered = sorted(replies.items())
-    signed = tuple(SignedKey(reply.key, reply.rows, reply.signature) for _, reply in ordered)
-    return RelayedKeys(tuple(party for party, _ in ordered), signed, view)
+    keys, signed = relayed_keys([(reply.key, reply.rows, reply.signature) for _, reply in ordered])
+    return RelayedKeys(tuple(party for party, _ in ordered), keys, signed, view)
+
+
+def relayed_keys(told: Iterable[tuple[bytes, bytes, bytes]]) -> tuple[bytes, tuple[KeySignature, ...]]:
+    """Put keys one after another, and beside them what was signed with them: what was exchanged, and signatures."""
+    keys, exchanged, signatures = zip(*told, strict=True)
+    return b"".join(keys), tuple(map(KeySignature, exchanged, signatures))
 
 
 def check_key(party: str, reply: Message, key: bytes) -> None:
@@ -177,14 +199,26 @@ def usual_view(views: Iterable[bytes]) -> bytes:
     return Counter(views).most_common(1)[0][0]
 
 
-def compare(roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest]) -> Script[None]:
+def compare(
+    roster: Roster, transcript: bytes, signed: Mapping[str, SignedDigest], circle: Circle = NEIGHBOURS
+) -> Script[None]:
     """Close a phase: let all sides see that they saw the same transcript, and that each signed what it sent."""
-    ordered = tuple(each for _, each in sorted(signed.items()))
-    inbox = yield {party: AskPairAgreement(ordered) for party in roster.names}
-    expected = agreement_of(transcript, ordered)
+    told = signed_around(signed, circle)
+    inbox = yield {party: AskPairAgreement(told[party]) for party in roster.names}
     for party, reply in checks.replies(inbox, PairAgreement).items():
-        if reply.digest != expected:
+        if reply.digest != agreement_of(transcript, told[party]):
             raise checks.wrong(party, reply, "a digest of something else than was exchanged")
+
+
+def signed_around(
+    signed: Mapping[str, SignedDigest], circle: Circle = NEIGHBOURS
+) -> dict[str, tuple[SignedDigest, ...]]:
+    """Give for each party what those of its circle signed, in the order of names."""
+    names = sorted(signed)
+    return {
+        party: tuple(signed[names[other]] for other in circle.around(place, len(names)))
+        for place, party in enumerate(names)
+    }
 
 
 def identity_of(data: PartyData, otherwise: str = "choose a solver that needs none") -> Identity:
@@ -210,30 +244,36 @@ def phase_keys(state: PartyState) -> PhaseKeys:
     return state.secret
 
 
-def with_keys(state: PartyState, signed: Sequence[SignedKey], data: PartyData) -> PhaseKeys:
+def circle_of(identity: Identity, circle: Circle = NEIGHBOURS) -> tuple[int, ...]:
+    """Give the places of those that the party shares secrets with, and its own, by the names that its owner pinned."""
+    return circle.around(identity.parties.index(identity.name), len(identity.parties))
+
+
+def with_keys(state: PartyState, relayed: CircleKeys, data: PartyData, circle: Circle = NEIGHBOURS) -> PhaseKeys:
     """Check relayed keys, and keep them; a party whose own is not among them was restarted, and lost its secret."""
     identity, kept = identity_of(data), phase_keys(state)
-    check_keys(identity, signed, view_digest(state, data))
-    if any(entry.exchanged != rows_digest(state.selected()) for entry in signed):
+    around, agreed = circle_of(identity, circle), rows_digest(state.selected())
+    check_circle(identity, around, relayed, view_digest(state, data))
+    if any(entry.exchanged != agreed for entry in relayed.signed):
         raise RemoteProtocolError("The server relayed a key that was made for other rows.", party=SERVER)
-    ours = signed[identity.parties.index(identity.name)]
-    secret = kept.secret if kept.secret is not None and kept.secret.key == ours.key else None
-    return PhaseKeys(secret, tuple(signed))
+    ours = split_keys(relayed.keys)[identity.parties.index(identity.name)]
+    secret = kept.secret if kept.secret is not None and kept.secret.key == ours else None
+    return PhaseKeys(secret, relayed.keys, around)
 
 
 def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[PartyState, Message]:
     identity = identity_of(data)
     check_available()
-    secret = Secret(identity.fresh(KEY_BYTES))
+    secret = Secret(identity.fresh(KEY_BYTES), identity.pair)
     rows, view = rows_digest(state.selected()), view_digest(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, rows, view))
     return replace(state, secret=PhaseKeys(secret), learning=None), PairKey(secret.key, rows, view, signature)
 
 
 def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyData) -> tuple[PartyState, Message]:
-    transcript = phase_keys(state).transcript
-    check_signatures(identity_of(data), transcript, request.signed)
-    return replace(state, secret=None), PairAgreement(agreement_of(transcript, request.signed))
+    kept = phase_keys(state)
+    check_signatures(identity_of(data), kept.circle, kept.transcript, request.signed)
+    return replace(state, secret=None), PairAgreement(agreement_of(kept.transcript, request.signed))
 
 
 HANDLERS = (

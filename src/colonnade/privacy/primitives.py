@@ -5,7 +5,9 @@ block by block to give hashes other names.
 Ed25519, to sign, is in `identities`.
 """
 
+from functools import cache
 from importlib.util import find_spec
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -18,6 +20,8 @@ _AES_KEY, _AES_BLOCK = 32, 16
 # A key that encrypts one text and no other needs no other nonce than zero.
 _NONCE = bytes(12)
 TAG_BYTES = 16
+# What is encrypted to get a stream: to make as many zeros anew takes several times as long as to encrypt them.
+_ZEROS = memoryview(bytes(1 << 20))
 
 
 def check_available() -> None:
@@ -28,33 +32,50 @@ def check_available() -> None:
         )
 
 
-def public_key(secret: bytes) -> bytes:
-    """Compute the X25519 public key of 32 secret bytes."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+class KeyPair:
+    """An X25519 key of 32 secret bytes; what it agrees on with another key is computed once."""
 
-    return X25519PrivateKey.from_private_bytes(secret).public_key().public_bytes_raw()
+    def __init__(self, secret: bytes) -> None:
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
+        self._private = X25519PrivateKey.from_private_bytes(secret)
+        self._agreed: dict[bytes, bytes] = {}
+        self.public = self._private.public_key().public_bytes_raw()
 
-def agreed_secret(secret: bytes, their_key: bytes) -> bytes:
-    """Agree on 32 bytes with whoever holds the secret of `their_key` (X25519); points of low order are refused."""
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+    def agreed(self, their_key: bytes) -> bytes:
+        """Agree on 32 bytes with whoever holds the secret of `their_key`; points of low order are refused."""
+        if their_key not in self._agreed:
+            self._agreed[their_key] = self.exchange(their_key)
+        return self._agreed[their_key]
 
-    try:
-        return X25519PrivateKey.from_private_bytes(secret).exchange(X25519PublicKey.from_public_bytes(their_key))
-    except ValueError as error:
-        raise RemoteProtocolError(
-            "The server relayed a public key that gives no shared secret. Check that all run the same version.",
-            party=SERVER,
-        ) from error
+    def exchange(self, their_key: bytes) -> bytes:
+        """Agree on them, and forget it."""
+        from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
+
+        try:
+            return self._private.exchange(X25519PublicKey.from_public_bytes(their_key))
+        except ValueError as error:
+            raise RemoteProtocolError(
+                "The server relayed a public key that gives no shared secret. Check that all run the same version.",
+                party=SERVER,
+            ) from error
+
+    def __repr__(self) -> str:
+        return "KeyPair(not shown)"
 
 
 def gives_secret(key: bytes) -> bool:
     """Tell whether these are a public key with which a secret can be agreed on: of any other nothing is hidden."""
     try:
-        agreed_secret(bytes(KEY_BYTES), key)
+        _any_pair().exchange(key)
     except RemoteProtocolError:
         return False
     return True
+
+
+@cache
+def _any_pair() -> KeyPair:
+    return KeyPair(bytes(KEY_BYTES))
 
 
 def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
@@ -62,13 +83,52 @@ def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
 
     Another context, what the mask is for, gives an unrelated mask.
     """
+    derived = derive(agreed, context, _AES_KEY + _AES_BLOCK)
+    return _stream(derived[:_AES_KEY], derived[_AES_KEY:], count * WORD_BYTES)
+
+
+class ManyWords:
+    """A long line and a large grid of uniform words, from one secret and context: any part of them can be had alone."""
+
+    def __init__(self, secret: bytes, context: bytes) -> None:
+        derived = derive(secret, context, 2 * _AES_KEY)
+        self._line, self._grid = derived[:_AES_KEY], derived[_AES_KEY:]
+
+    def line(self, start: int, count: int) -> Words:
+        """Give so many pairs of words of the line, from the pair at a place on."""
+        return _stream(self._line, start.to_bytes(_AES_BLOCK, "big"), count * _AES_BLOCK)
+
+    def grid(self, layers: int, rows: range, columns: range) -> Words:
+        """Give two words for each place of a part of the grid, below 2^32; shape (layers, 2, n_rows, n_columns)."""
+        places = np.empty((layers, len(rows), len(columns), 2), "<u8")
+        places[..., 0] = np.arange(layers, dtype=np.uint64)[:, None, None]
+        places[..., 1] = (np.asarray(rows, np.uint64)[:, None] << np.uint64(32)) | np.asarray(columns, np.uint64)
+        words = _words(scrambled(self._grid, places.tobytes())).reshape(places.shape)
+        return np.moveaxis(words, 3, 1)
+
+    def __repr__(self) -> str:
+        return "ManyWords(not shown)"
+
+
+def _stream(key: bytes, start: bytes, count: int) -> Words:
+    """Let AES count on from a first counter, to so many bytes."""
+    parts, zeros = _loaded(), _ZEROS[:count] if count <= len(_ZEROS) else bytes(count)
+    return _words(parts.Cipher(parts.AES256(key), parts.CTR(start)).encryptor().update(zeros))
+
+
+@cache  # a hundred parties make thousands of masks, and to import what is loaded takes as long as to make one
+def _loaded() -> SimpleNamespace:
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES256
     from cryptography.hazmat.primitives.ciphers.modes import CTR
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    derived = derive(agreed, context, _AES_KEY + _AES_BLOCK)
-    stream = Cipher(AES256(derived[:_AES_KEY]), CTR(derived[_AES_KEY:])).encryptor()
-    return np.frombuffer(stream.update(bytes(count * WORD_BYTES)), "<u8").astype(np.uint64)
+    return SimpleNamespace(Cipher=Cipher, AES256=AES256, CTR=CTR, SHA256=SHA256, HKDF=HKDF)
+
+
+def _words(stretched: bytes) -> Words:
+    return np.frombuffer(stretched, "<u8").astype(np.uint64, copy=False)
 
 
 def scrambled(secret: bytes, blocks: bytes) -> bytes:
@@ -82,10 +142,9 @@ def scrambled(secret: bytes, blocks: bytes) -> bytes:
 
 def derive(secret: bytes, context: bytes, count: int) -> bytes:
     """Derive so many bytes from a secret, for one purpose (HKDF-SHA-256)."""
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-    return HKDF(SHA256(), count, salt=None, info=context).derive(secret)
+    parts = _loaded()
+    derived: bytes = parts.HKDF(parts.SHA256(), count, salt=None, info=context).derive(secret)
+    return derived
 
 
 def encrypt(agreed: bytes, context: bytes, text: bytes) -> bytes:

@@ -1,6 +1,7 @@
 """What is hashed: the texts that parties sign, compare, and bind keys and masks to."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -11,7 +12,7 @@ from colonnade.signing import digest
 DIGEST_BYTES = 32
 # In every signed or derived text, so that none of another protocol, or of another version, can take its place. The
 # words beside it ("seal", "sealed") belong to this version, and stay with it.
-PROTOCOL = b"colonnade secure sum 1"
+PROTOCOL = b"colonnade secure sum 2"
 
 
 class SignedKey(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -20,6 +21,23 @@ class SignedKey(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fie
     key: bytes
     exchanged: bytes
     signature: bytes
+
+
+class KeySignature(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What a party remembers of the run so far, and its signature on that and on its public key."""
+
+    exchanged: bytes
+    signature: bytes
+
+
+class CircleKeys(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """All parties' public keys, one after another by name, and what those signed that a party shares secrets with.
+
+    It is among these. The other keys it compares with others, and uses none of them.
+    """
+
+    keys: bytes
+    signed: tuple[KeySignature, ...]
 
 
 class SignedDigest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -39,9 +57,7 @@ def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
     return digest(PROTOCOL, b"seal", party.encode(), transcript, sent)
 
 
-def transcript_of(
-    purpose: str, parties: Sequence[str], keys: Sequence[SignedKey], view: bytes, question: bytes, ring: Ring
-) -> bytes:
+def transcript_of(purpose: str, parties: Sequence[str], keys: bytes, view: bytes, question: bytes, ring: Ring) -> bytes:
     """Hash all that parties and server must agree on before anything is masked.
 
     It is new in every run and every attempt, since every honest party's key is.
@@ -50,15 +66,20 @@ def transcript_of(
     ----------
     purpose : str
         Which sum of a run it is.
+    keys : bytes
+        All parties' public keys, one after another.
     view : bytes
         The digest of which rows count and in which units.
     question : bytes
         What is to be summed.
     """
-    names = digest(*(party.encode() for party in parties))
-    signed = digest(*(part for entry in keys for part in (entry.key, entry.exchanged, entry.signature)))
     in_ring = f"{ring.width} bytes, steps of 2^-{ring.exponent}".encode()
-    return digest(PROTOCOL, purpose.encode(), names, signed, view, digest(question), in_ring)
+    return digest(PROTOCOL, purpose.encode(), _names(tuple(parties)), digest(keys), view, digest(question), in_ring)
+
+
+@lru_cache(maxsize=4)  # a run's parties are the same in all its phases
+def _names(parties: tuple[str, ...]) -> bytes:
+    return digest(*(party.encode() for party in parties))
 
 
 def agreement_of(transcript: bytes, signed: Sequence[SignedDigest]) -> bytes:

@@ -84,7 +84,7 @@ def distances(party: str, message: Message, values: Floats, centers: Floats, err
 
 def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:
     """Require a sorted 1-D multiset of rows that exist."""
-    if rows.ndim != 1 or (rows.size and (rows[0] < 0 or rows[-1] >= n_rows or np.any(rows[1:] < rows[:-1]))):
+    if rows.ndim != 1 or (rows.size and (rows[0] < 0 or rows[-1] >= n_rows or np.count_nonzero(rows[1:] < rows[:-1]))):
         raise wrong(party, message, f"row ids that do not ascend within 0..{n_rows - 1}")
 
 

@@ -3,6 +3,17 @@
 from typing import Protocol
 
 
+class Pair(Protocol):
+    """A key of one secret, to agree on others with: its public part, and what it agrees on."""
+
+    @property
+    def public(self) -> bytes:
+        """What others are told: 32 bytes."""
+
+    def agreed(self, their_key: bytes) -> bytes:
+        """Agree on 32 bytes with whoever holds the secret of `their_key`."""
+
+
 class Identity(Protocol):
     """Who a party is to the other parties, and where its secrets come from."""
 
@@ -19,6 +30,9 @@ class Identity(Protocol):
 
     def derived(self, context: bytes) -> bytes:
         """Derive 32 secret bytes that are the same whenever it is asked for the same, also after a restart."""
+
+    def pair(self, secret: bytes) -> Pair:
+        """Make a key of 32 secret bytes, to agree on secrets with these parties."""
 
     def contribution(self, request: bytes, run_nonce: bytes) -> bytes:
         """Derive 32 bytes to add to a joint seed: the same again in this run, others in any other, and nobody can tell.

@@ -12,7 +12,14 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from colonnade.contracts import Alignment, Keys, ScoreRule, Table, View
-from colonnade.errors import AlignmentError, ColonnadeError, InputError, LocalProtocolError, RemoteProtocolError
+from colonnade.errors import (
+    AlignmentError,
+    ColonnadeError,
+    EngineError,
+    InputError,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.selections import CountedRows
@@ -339,6 +346,8 @@ class PartySession:
             # No honest server sends this. What was wrong with it can depend on the data: there is no second try.
             self.state = replace(self.state, route=END) if self.state.sheet else self.state
             return refused(error)
+        except EngineError:
+            raise  # what it says is for the owner
         except ColonnadeError as error:
             return refused(error)
         if reason := self._policy.refusal(reply):

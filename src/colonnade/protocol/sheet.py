@@ -6,6 +6,7 @@ playing that sheet would ask: the route that the catalogue makes of the sheet.
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
@@ -111,20 +112,7 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_li
 
     def roster(self) -> Roster:
         """Make a roster of it: names of columns are not on a sheet, only how many there are."""
-        return Roster(
-            tuple(
-                PartyCard(
-                    each.name,
-                    self.rows,
-                    tuple(str(column) for column in range(each.features)),
-                    "" if each.label else None,
-                    each.weights,
-                    each.split,
-                    each.prepared,
-                )
-                for each in self.parties
-            )
-        )
+        return _roster(self.parties, self.rows)
 
     def size_of_coreset(self) -> int:
         """Tell on how many rows is learned, copies included; where that is left to choose, the fewest."""
@@ -150,6 +138,24 @@ class JobSheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_li
     def place(self, party: str) -> int:
         """Find a party's place among all."""
         return [each.name for each in self.parties].index(party)
+
+
+@lru_cache(maxsize=4)  # one of a hundred parties is made of a hundred cards
+def _roster(parties: tuple[SheetParty, ...], n_rows: int) -> Roster:
+    return Roster(
+        tuple(
+            PartyCard(
+                each.name,
+                n_rows,
+                tuple(str(column) for column in range(each.features)),
+                "" if each.label else None,
+                each.weights,
+                each.split,
+                each.prepared,
+            )
+            for each in parties
+        )
+    )
 
 
 _sheets: msgspec.msgpack.Decoder[JobSheet] = msgspec.msgpack.Decoder(JobSheet)

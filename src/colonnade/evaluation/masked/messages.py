@@ -10,7 +10,7 @@ from colonnade.contracts import ModelPart
 from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedDigest, SignedKey, transcript_of
+from colonnade.privacy.statements import CircleKeys, SignedDigest, transcript_of
 from colonnade.signing import digest
 
 
@@ -84,7 +84,7 @@ class AskMaskedPredictions(Message, frozen=True):
     by_weight: Annotated[bool, Reveals.NOTHING]
     magnitude: Annotated[int, Reveals.TOTALS]
     to: Annotated[str, Reveals.NOTHING]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
 
     @property
     def part(self) -> ModelPart:
@@ -162,11 +162,9 @@ def question_digest(to: str, magnitude: int, count: int, evaluating: bool, by_we
     return digest(*(str(each).encode() for each in (to, magnitude, count, evaluating, by_weight)))
 
 
-def transcript_of_parts(
-    parties: Sequence[str], signed: Sequence[SignedKey], view: bytes, magnitude: int, question: bytes
-) -> bytes:
+def transcript_of_parts(parties: Sequence[str], keys: bytes, view: bytes, magnitude: int, question: bytes) -> bytes:
     """Hash what parties and server must agree on before parts are masked."""
-    return transcript_of("predictions", parties, signed, view, question, ring_of_parts(magnitude, len(parties)))
+    return transcript_of("predictions", parties, keys, view, question, ring_of_parts(magnitude, len(parties)))
 
 
 def other_digest(part: ModelPart, label_spread: float | None) -> bytes:

@@ -36,7 +36,7 @@ from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
 from colonnade.privacy.one_solving import require_same_question, seen_rows
-from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, identity_of, phase_keys, view_digest, with_keys
+from colonnade.privacy.pair_keys import PAIRED, SHARED, identity_of, phase_keys, view_digest, with_keys
 from colonnade.privacy.pairwise import check_signatures
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
@@ -87,15 +87,16 @@ def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: Party
     other = other_digest(request.part, spread)
     state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
     transcript = transcript_of_parts(
-        identity.parties, request.keys, view_digest(state, data), request.magnitude, question
+        identity.parties, kept.relayed, view_digest(state, data), request.magnitude, question
     )
-    after = PhaseKeys(None, kept.signed, transcript)
+    after = kept.used(transcript)
     state = _count_model(state, request, data)
     if kept.secret is None:
         return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")
     # Numbers in a ring are positive.
     shifted = numbers + np.ldexp(1.0, request.magnitude)
-    words = kept.secret.masked(shifted, ring_of_parts(request.magnitude, len(kept.keys)), kept.keys, transcript)
+    ring = ring_of_parts(request.magnitude, len(kept.keys))
+    words = kept.secret.masked(shifted, ring, kept.keys, kept.circle, transcript)
     is_ours = request.to == identity.name
     sent = b"" if is_ours else pack(words, WIDTH)
     # Whoever evaluates signs once, in the end: what it makes of the sum.
@@ -173,7 +174,8 @@ def unmasked(ours: KeptPart, parts: tuple[SignedPart, ...], data: PartyData) -> 
     identity, count = own_identity(data), len(ours.words)
     if any(len(part.masked) != count * WIDTH for part in parts):
         raise RemoteProtocolError(f"The server relayed parts of other lengths than {count} x {WIDTH}.", party=SERVER)
-    check_signatures(identity, ours.transcript, [part.signed_digest for part in parts], but=identity.name)
+    others = [place for place, party in enumerate(identity.parties) if party != identity.name]
+    check_signatures(identity, others, ours.transcript, [part.signed_digest for part in parts])
     n_parties, words = len(identity.parties), ours.words.copy()
     for part in parts:
         words += unpack(part.masked, WIDTH)

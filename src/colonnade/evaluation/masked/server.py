@@ -113,7 +113,7 @@ def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int
     keys = yield from exchange_keys(roster, rows)
     flags = (model.evaluating, model.by_weight)
     inbox = yield {
-        party: AskMaskedPredictions(*model.part(part), *flags, magnitude, model.to, keys.signed)
+        party: AskMaskedPredictions(*model.part(part), *flags, magnitude, model.to, keys.to(party))
         for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, MaskedPredictions)
@@ -122,7 +122,7 @@ def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int
             return LostKey(party)
     count = len(rows) * model.n_numbers
     question = question_digest(model.to, magnitude, count, *flags)
-    transcript = transcript_of_parts(keys.parties, keys.signed, keys.view, magnitude, question)
+    transcript = transcript_of_parts(keys.parties, keys.keys, keys.view, magnitude, question)
     signed = {}
     for party, part in roster.parts.items():
         due = 0 if party == model.to else count

@@ -9,7 +9,7 @@ import numpy as np
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.masks import Ring
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedDigest, SignedKey, transcript_of
+from colonnade.privacy.statements import CircleKeys, SignedDigest, transcript_of
 from colonnade.protocol.codec import wire_bytes
 from colonnade.sampling.plain.messages import AskScores
 from colonnade.signing import digest
@@ -66,13 +66,13 @@ class MaskedScores(Message, frozen=True):
 
 
 class AskMaskedScores(AskScores, frozen=True):
-    """S as in `AskScores`, the ring (the bytes of a number, its step's exponent), and all parties' keys by name."""
+    """S as in `AskScores`, the ring (the bytes of a number, its step's exponent), and all parties' keys."""
 
     reply: ClassVar[type[Message]] = MaskedScores
 
     width: Annotated[int, Reveals.NOTHING]
     exponent: Annotated[int, Reveals.NOTHING]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
 
 
 class AskMaskedLogs(AskScores, frozen=True):
@@ -88,7 +88,7 @@ class AskMaskedLogs(AskScores, frozen=True):
     rate: Annotated[float, Reveals.NOTHING]
     width: Annotated[int, Reveals.NOTHING]
     exponent: Annotated[int, Reveals.NOTHING]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
 
 
 class Agreement(Message, frozen=True):
@@ -100,7 +100,7 @@ class Agreement(Message, frozen=True):
 
 
 class AskAgreement(Message, frozen=True):
-    """What every party signed, in the order of their names."""
+    """What the parties that it shares masks with, and itself, signed, in the order of names."""
 
     phase: ClassVar[str] = "summing"
     reply: ClassVar[type[Message]] = Agreement
@@ -114,7 +114,7 @@ def logs_at(rate: float) -> str:
 
 
 def transcript_of_scores(
-    purpose: str, parties: Sequence[str], rows: Rows, ring: Ring, keys: Sequence[SignedKey], view: bytes
+    purpose: str, parties: Sequence[str], rows: Rows, ring: Ring, keys: bytes, view: bytes
 ) -> bytes:
     """Hash what parties and server must agree on in the round of masked scores, or of masked logarithms."""
     asked = np.ascontiguousarray(rows, "<i8").tobytes()

@@ -13,8 +13,8 @@ from colonnade.kernels.masks import MAX_EXPONENT, WORD_BYTES, Ring, pack
 from colonnade.kernels.per_row import PerRow
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.pair_keys import identity_of, view_digest
-from colonnade.privacy.pairwise import Secret, check_keys, check_signatures
+from colonnade.privacy.pair_keys import circle_of, identity_of, view_digest
+from colonnade.privacy.pairwise import Secret, check_circle, check_signatures, split_keys
 from colonnade.privacy.primitives import KEY_BYTES, check_available
 from colonnade.privacy.statements import agreement_of, key_statement, sent_statement
 from colonnade.protocol import checks
@@ -58,7 +58,7 @@ class SumSecret:
 def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[PartyState, Message]:
     identity = _identity(data)
     check_available()
-    secret = Secret(identity.fresh(KEY_BYTES))
+    secret = Secret(identity.fresh(KEY_BYTES), identity.pair)
     exchanged, view = digest_of(state.exchanged), view_digest(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, exchanged, view))
     # Where keys were lost and made anew, all rows are known already.
@@ -67,14 +67,14 @@ def _answer_key(state: PartyState, _: AskPublicKey, data: PartyData) -> tuple[Pa
 
 
 def _answer_masked(state: PartyState, request: AskMaskedScores, data: PartyData) -> tuple[PartyState, Message]:
-    kept, ring = _check_asked(state, request, data), _ring(request, _largest_score(state, data))
+    kept, ring = _check_asked(state, request, data), _ring(request, _largest_score(state, data), data)
     rows, state = all_rows(replace(state, rows=kept.own), request, data)
     state = _check_summed(state, 0, ring, data)
     return _masked(state, request, data, Summed(SCORES, kept, ring, rows, data.scores(state.rule)[rows]))
 
 
 def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> tuple[PartyState, Message]:
-    kept, ring = _check_asked(state, request, data), _ring(request, MOST_LOG * MARGIN)
+    kept, ring = _check_asked(state, request, data), _ring(request, MOST_LOG * MARGIN, data)
     rows, state = all_distinct(replace(state, rows=kept.own), request, request.n_draws, data)
     scores = data.scores(state.rule)
     _check_quotas(request, len(kept.own), scores)
@@ -112,19 +112,20 @@ def _masked(
     state: PartyState, request: AskMaskedScores | AskMaskedLogs, data: PartyData, summed: Summed
 ) -> tuple[PartyState, Message]:
     identity, view, ring, secret = _identity(data), view_digest(state, data), summed.ring, summed.kept.secret
-    transcript = transcript_of_scores(summed.purpose, identity.parties, summed.rows, ring, request.keys, view)
-    ours = request.keys[identity.parties.index(identity.name)]
+    relayed, circle = split_keys(request.keys.keys), circle_of(identity)
+    transcript = transcript_of_scores(summed.purpose, identity.parties, summed.rows, ring, request.keys.keys, view)
+    ours = relayed[identity.parties.index(identity.name)]
     state = replace(state, secret=SumSecret(summed.kept.own, None, transcript))
-    if secret is None or secret.key != ours.key:
+    if secret is None or secret.key != ours:
         # It signed that key and has it no longer: a restart came between, and with the key went the masks.
         return state, MaskedScores(None, ring.width, transcript, b"")
-    packed = pack(secret.masked(summed.numbers, ring, [entry.key for entry in request.keys], transcript), ring.width)
+    packed = pack(secret.masked(summed.numbers, ring, relayed, circle, transcript), ring.width)
     signature = identity.sign(sent_statement(identity.name, transcript, digest(packed)))
     return state, MaskedScores(packed, ring.width, transcript, signature)
 
 
 def _check_asked(state: PartyState, request: AskMaskedScores | AskMaskedLogs, data: PartyData) -> SumSecret:
-    check_keys(_identity(data), request.keys, view_digest(state, data))
+    check_circle(_identity(data), circle_of(_identity(data)), request.keys, view_digest(state, data))
     return _sum_secret(state)
 
 
@@ -167,8 +168,8 @@ def _told_earlier(earlier: Set[SummedScoresNote], note: SummedScoresNote) -> tup
 
 
 def _answer_agreement(state: PartyState, request: AskAgreement, data: PartyData) -> tuple[PartyState, Message]:
-    transcript = _sum_secret(state).transcript
-    check_signatures(_identity(data), transcript, request.signed)
+    identity, transcript = _identity(data), _sum_secret(state).transcript
+    check_signatures(identity, circle_of(identity), transcript, request.signed)
     return replace(state, secret=None), Agreement(agreement_of(transcript, request.signed))
 
 
@@ -188,11 +189,11 @@ def _largest_score(state: PartyState, data: PartyData) -> float:
     return 0.0 if state.rule is None else state.rule.bounds(card, table.n_rows).score
 
 
-def _ring(request: AskMaskedScores | AskMaskedLogs, largest: float) -> Ring:
+def _ring(request: AskMaskedScores | AskMaskedLogs, largest: float, data: PartyData) -> Ring:
     """Require a ring in which no sum wraps round, whatever the data: a refusal must tell nothing of it."""
     sane = 1 <= request.width <= WORD_BYTES and 0 <= request.exponent <= MAX_EXPONENT
     ring = Ring(request.width, request.exponent)
-    if not sane or ring.largest < largest * len(request.keys):
+    if not sane or ring.largest < largest * len(_identity(data).parties):
         raise checks.wrong(SERVER, request, f"a ring of {request.width} bytes and a step of 2^-{request.exponent}")
     return ring
 

@@ -16,8 +16,17 @@ from colonnade.kernels.draws import chances, even_factor, log_of
 from colonnade.kernels.masks import TOLERANCE, Ring, Words, narrowest_ring, to_numbers, unpack
 from colonnade.kernels.per_row import PerRow
 from colonnade.messages import Message
-from colonnade.privacy.pair_keys import MAX_ATTEMPTS, LostKey, check_key, until_kept, usual_view
-from colonnade.privacy.statements import DIGEST_BYTES, SignedDigest, SignedKey, agreement_of
+from colonnade.privacy.pair_keys import (
+    MAX_ATTEMPTS,
+    LostKey,
+    RelayedKeys,
+    check_key,
+    relayed_keys,
+    signed_around,
+    until_kept,
+    usual_view,
+)
+from colonnade.privacy.statements import DIGEST_BYTES, CircleKeys, SignedDigest, agreement_of
 from colonnade.protocol import checks
 from colonnade.routes import Ask, Route, cut_short, some, then
 from colonnade.sampling.score_limits import score_limits
@@ -175,21 +184,20 @@ def _attempt(roster: Roster, draw: Draw, ring: Ring, rate: float | None) -> Scri
     """Play the three rounds once, for scores, or for logarithms at a rate; return the sum, or who lost its key."""
     said = {party: digest_of(messages) for party, messages in draw.exchanged.items()}
     inbox = yield {party: AskPublicKey() for party in roster.names}
-    keys, view = _read_keys(checks.replies(inbox, PublicKey), said)
-    relayed = tuple(keys.values())
+    keys = _read_keys(checks.replies(inbox, PublicKey), said)
     purpose = SCORES if rate is None else logs_at(rate)
-    transcript = transcript_of_scores(purpose, tuple(keys), draw.rows, ring, relayed, view)
-    inbox = yield {party: _question(party, draw, ring, rate, relayed) for party in roster.names}
+    transcript = transcript_of_scores(purpose, keys.parties, draw.rows, ring, keys.keys, keys.view)
+    inbox = yield {party: _question(party, draw, ring, rate, keys.to(party)) for party in roster.names}
     replies = checks.replies(inbox, MaskedScores)
     for party, reply in replies.items():
         if reply.masked is None:
             return LostKey(party)
-    signed = tuple(_read_signed(party, replies[party], len(draw.rows), ring.width, transcript) for party in keys)
-
-    inbox = yield {party: AskAgreement(signed) for party in roster.names}
-    agreement = agreement_of(transcript, signed)
+    told = signed_around(
+        {party: _read_signed(party, reply, len(draw.rows), ring.width, transcript) for party, reply in replies.items()}
+    )
+    inbox = yield {party: AskAgreement(told[party]) for party in roster.names}
     for party, agreed in checks.replies(inbox, Agreement).items():
-        if agreed.digest != agreement:
+        if agreed.digest != agreement_of(transcript, told[party]):
             raise checks.wrong(party, agreed, "a digest of something else than was exchanged")
     total: Words = np.sum(
         [unpack(reply.masked or b"", ring.width) for reply in replies.values()], axis=0, dtype=np.uint64
@@ -197,14 +205,14 @@ def _attempt(roster: Roster, draw: Draw, ring: Ring, rate: float | None) -> Scri
     return total
 
 
-def _question(party: str, draw: Draw, ring: Ring, rate: float | None, keys: tuple[SignedKey, ...]) -> Message:
+def _question(party: str, draw: Draw, ring: Ring, rate: float | None, keys: CircleKeys) -> Message:
     about = (len(draw.rows), draw.of_others(party), draw.even_share, draw.even_seed)
     if rate is None:
         return AskMaskedScores(*about, ring.width, ring.exponent, keys)
     return AskMaskedLogs(*about, draw.n_draws, rate, ring.width, ring.exponent, keys)
 
 
-def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> tuple[dict[str, SignedKey], bytes]:
+def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> RelayedKeys:
     """Check that all remember what was exchanged, and see the same rows in the same units; order by name."""
     view = usual_view(reply.view for reply in replies.values())
     for party, reply in replies.items():
@@ -213,8 +221,9 @@ def _read_keys(replies: Mapping[str, PublicKey], said: Mapping[str, bytes]) -> t
         if reply.view != view or len(view) != DIGEST_BYTES:
             raise checks.wrong(party, reply, "other row weights or units than other parties have")
         check_key(party, reply, reply.key)
-    signed = {party: SignedKey(r.key, r.exchanged, r.signature) for party, r in sorted(replies.items())}
-    return signed, view
+    parties = tuple(sorted(replies))
+    told = (replies[party] for party in parties)
+    return RelayedKeys(parties, *relayed_keys((each.key, each.exchanged, each.signature) for each in told), view)
 
 
 def _read_signed(party: str, reply: MaskedScores, size: int, width: int, transcript: bytes) -> SignedDigest:

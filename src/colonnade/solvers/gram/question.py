@@ -12,7 +12,7 @@ from colonnade.kernels.folds import FOLDS, deal_folds
 from colonnade.kernels.masks import WORD_BYTES, Ring
 from colonnade.kernels.shares import HIGH_BITS, LOW_BITS
 from colonnade.messages import sendable_floats
-from colonnade.privacy.statements import SignedKey, transcript_of
+from colonnade.privacy.statements import transcript_of
 from colonnade.signing import digest
 
 RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
@@ -45,9 +45,9 @@ class GramQuestion:
     steps: int = 0
     to: str = ""
 
-    def transcript(self, parties: Sequence[str], signed: Sequence[SignedKey], view: bytes, purpose: str) -> bytes:
+    def transcript(self, parties: Sequence[str], keys: bytes, view: bytes, purpose: str) -> bytes:
         """Hash what parties and server must agree on."""
-        return transcript_of(purpose, parties, signed, view, self.fingerprint(), RING)
+        return transcript_of(purpose, parties, keys, view, self.fingerprint(), RING)
 
     def fingerprint(self) -> bytes:
         """Hash weights, the folds' seed, numbers of columns, and how many steps follow."""
@@ -58,6 +58,15 @@ class GramQuestion:
     def row_weights(self) -> Floats:
         """Give each row's weight."""
         return np.ones(len(self.rows)) if self.weights is None else self.weights
+
+    def columns_of(self, place: int) -> range:
+        """Say where the columns of the party at a place among the names stand among all of them."""
+        start = sum(self.n_columns[:place])
+        return range(start, start + self.n_columns[place])
+
+    def fold_rows(self) -> list[Rows | slice]:
+        """Give the positions of each fold's rows, where there is one as a slice: it takes nothing apart."""
+        return [slice(None)] if self.fold_seed is None else [*self.groups()]
 
     def groups(self) -> list[Rows]:
         """Give the positions of each fold's rows."""

@@ -22,7 +22,7 @@ from colonnade.privacy.pair_keys import check_enough_parties, secure_route
 from colonnade.routes import Ask, Route, some
 from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryptedProducts, AskEncryptedRows
 from colonnade.solvers.gram.ckks.server import gram_by_ckks
-from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, AskStepShares
+from colonnade.solvers.gram.shares.messages import DEALER, AskGramShares, AskSealedSeeds, AskStepShares
 from colonnade.solvers.gram.shares.server import gram_by_shares
 from colonnade.solvers.gram.steps.kept import MOST_STEPS, most_steps
 from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart
@@ -149,14 +149,15 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
         asked: dict[str, object] = {"n_columns": tuple(columns[name] for name in sorted(columns))}
         if self.products == "ckks":
             return secure_route(Ask(AskEncryptedRows, **asked), Ask(AskEncryptedProducts), Ask(AskDecryptedProducts))
+        dealing = (Ask(AskSealedSeeds),) if agreed.party == sorted(columns)[DEALER] else ()
         if isinstance(task, LogisticTask):
             steps = self._steps(agreed.roster)
             is_label_party = agreed.party == agreed.roster.label_party
             step = Ask(AskStepColumn, fit_intercept=task.fit_intercept) if is_label_party else Ask(AskStepPart)
             asked |= {"steps": steps, "to": agreed.roster.label_party}
-            return secure_route(Ask(AskSealedSeeds), Ask(AskStepShares, **asked), some(step, most=steps))
+            return secure_route(*dealing, Ask(AskStepShares, **asked), some(step, most=steps))
         seed = _linear(task).fold_seed(np.random.default_rng(agreed.seed))
-        return secure_route(Ask(AskSealedSeeds), Ask(AskGramShares, fold_seed=seed, **asked))
+        return secure_route(*dealing, Ask(AskGramShares, fold_seed=seed, **asked))
 
 
 def _check_ckks(task: LinearTask[object]) -> None:

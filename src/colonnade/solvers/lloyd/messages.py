@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
+import msgspec
+
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.masks import Ring
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedKey, transcript_of
+from colonnade.privacy.statements import CircleKeys, transcript_of
 from colonnade.protocol.codec import wire_bytes
 
 # 48 bits: distances to one part in 2^45 of the largest.
@@ -36,7 +38,11 @@ class OpenLloyd(Message, frozen=True):
     n_tries: Annotated[int, Reveals.NOTHING]
     n_clusters: Annotated[int, Reveals.NOTHING]
     n_columns: Annotated[int, Reveals.SCHEMA]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
+
+    def question(self) -> bytes:
+        """Write what all parties are asked alike: keys apart."""
+        return wire_bytes(msgspec.structs.replace(self, keys=CircleKeys(b"", ())))
 
 
 class MaskedDistances(Message, frozen=True):
@@ -104,4 +110,4 @@ class AskLloydCenters(Message, frozen=True):
 
 def opening_transcript(parties: Sequence[str], view: bytes, request: OpenLloyd) -> bytes:
     """Hash what parties and server must agree on before rounds begin; each round adds its request."""
-    return transcript_of("lloyd", parties, request.keys, view, wire_bytes(request), Ring(WIDTH, 0))
+    return transcript_of("lloyd", parties, request.keys.keys, view, request.question(), Ring(WIDTH, 0))

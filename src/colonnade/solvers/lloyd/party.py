@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from functools import partial
 
-import msgspec
 import numpy as np
 
 from colonnade.contracts import Table
@@ -19,7 +18,6 @@ from colonnade.privacy.pair_keys import (
     OPENED,
     PAIRED,
     SHARED,
-    PhaseKeys,
     identity_of,
     phase_keys,
     view_digest,
@@ -101,8 +99,7 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     weights = np.ones(len(rows)) if request.weights is None else request.weights
     check_weights(state, request, request.weights, data)
     state = _with_distances(state, request, data)
-    asked = wire_bytes(msgspec.structs.replace(request, keys=()))
-    state = require_same_question(state, request, digest(seen_rows(state, data), asked))
+    state = require_same_question(state, request, digest(seen_rows(state, data), request.question()))
     transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
     magnitude = magnitude_of(np.array([data.once(_largest_distance)]))
     learning = LloydLearning(weights, request.n_tries, request.n_clusters, request.n_columns, magnitude, transcript)
@@ -224,7 +221,7 @@ def _masked(
     if kept.secret is None:
         return replace(state, learning=learning), MaskedDistances(None, n_centers)
     ring = ring_of_magnitude(learning.magnitude, len(identity_of(data).parties), WIDTH)
-    words = kept.secret.masked(distances.reshape(-1), ring, kept.keys, learning.transcript)
+    words = kept.secret.masked(distances.reshape(-1), ring, kept.keys, kept.circle, learning.transcript)
     packed = pack(words, WIDTH)
     learning = replace(learning, sent=digest(learning.sent, packed))
     return replace(state, learning=learning), MaskedDistances(packed, n_centers)
@@ -240,7 +237,7 @@ def _answer_centers(state: PartyState, request: AskLloydCenters, data: PartyData
         state = check_sums(state, data, CLUSTER, groups, d, d * len(groups), least=1)
     transcript = digest(learning.transcript, wire_bytes(request))
     kept = phase_keys(state)
-    state = replace(state, learning=None, secret=PhaseKeys(None, kept.signed, transcript))
+    state = replace(state, learning=None, secret=kept.used(transcript))
     if kept.secret is None:
         return state, LloydCenters(None, None, transcript, b"")
     alone = single_clusters(learning.labels, learning.weights, state.selected(), learning.n_clusters)

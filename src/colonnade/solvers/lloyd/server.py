@@ -170,9 +170,10 @@ class Rounds:
     def _open(self, keys: RelayedKeys) -> Script[LostKey | None]:
         equal = bool((self._weights == 1).all())
         sent = None if equal else sendable_floats(self._weights)
-        request = OpenLloyd(sent, self._n_tries, self._n_clusters, n_columns(self._roster), keys.signed)
-        inbox = yield dict.fromkeys(self._roster.names, request)
-        self._transcript = opening_transcript(keys.parties, keys.view, request)
+        asked = (sent, self._n_tries, self._n_clusters, n_columns(self._roster))
+        requests = {party: OpenLloyd(*asked, keys.to(party)) for party in self._roster.names}
+        inbox = yield dict(requests)
+        self._transcript = opening_transcript(keys.parties, keys.view, requests[keys.parties[0]])
         replies = checks.replies(inbox, LloydOpened)
         self._magnitude = -MAX_EXPONENT
         for party, reply in replies.items():

@@ -1,6 +1,6 @@
 """The secure sum, whole: parties, transports that record, flip, swap and forget, and what comes out."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -17,8 +17,9 @@ from colonnade.kernels.per_row import numbers_in
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
-from colonnade.privacy.primitives import public_key
-from colonnade.privacy.statements import SignedKey
+from colonnade.privacy.pairwise import split_keys
+from colonnade.privacy.primitives import KeyPair
+from colonnade.privacy.statements import CircleKeys
 from colonnade.sampling.plain.messages import Scores
 from colonnade.sampling.secure.messages import AskMaskedScores, AskPublicKey, MaskedScores, PublicKey
 from colonnade.transports.loopback import Loopback
@@ -263,15 +264,23 @@ def swap(change: Callable[[AskMaskedScores], AskMaskedScores], victim: str = "pa
     return meddle
 
 
-def with_key(request: AskMaskedScores, index: int, entry: SignedKey) -> AskMaskedScores:
-    keys = (*request.keys[:index], entry, *request.keys[index + 1 :])
-    return msgspec.structs.replace(request, keys=keys)
+def with_key(request: AskMaskedScores, index: int, key: bytes) -> AskMaskedScores:
+    keys = split_keys(request.keys.keys)
+    keys[index] = key
+    return msgspec.structs.replace(request, keys=CircleKeys(b"".join(keys), request.keys.signed))
+
+
+def with_keys(request: AskMaskedScores, places: Sequence[int], signed: Sequence[int]) -> AskMaskedScores:
+    """Relay the keys at these places, and these signatures."""
+    keys = [split_keys(request.keys.keys)[place] for place in places]
+    relayed = CircleKeys(b"".join(keys), tuple(request.keys.signed[place] for place in signed))
+    return msgspec.structs.replace(request, keys=relayed)
 
 
 def test_a_server_that_puts_its_own_key_in_anothers_place_is_caught() -> None:
-    mallory = public_key(b"m" * 32)
+    mallory = KeyPair(b"m" * 32).public
     for index in (0, 2):
-        swapped = swap(lambda r, i=index: with_key(r, i, msgspec.structs.replace(r.keys[i], key=mallory)))  # type: ignore[misc]
+        swapped = swap(lambda r, i=index: with_key(r, i, mallory))  # type: ignore[misc]
         federation = make_federation(Wire(swapped))
         with pytest.raises(
             cn.LocalProtocolError, match=f"a key for 'party{index + 1}' that 'party{index + 1}' did not"
@@ -281,10 +290,16 @@ def test_a_server_that_puts_its_own_key_in_anothers_place_is_caught() -> None:
 
 def test_a_server_that_leaves_parties_out_or_invents_some_is_caught() -> None:
     """With fewer keys a party's scores would hide among fewer; with invented ones, among nobody's."""
-    fewer = swap(lambda r: msgspec.structs.replace(r, keys=r.keys[:2]))
-    more = swap(lambda r: msgspec.structs.replace(r, keys=(*r.keys, r.keys[0])))
-    twice = swap(lambda r: with_key(r, 0, r.keys[2]))
-    for meddle, what in ((fewer, "2 keys, but its owner pinned 3"), (more, "4 keys"), (twice, "did not sign")):
+    fewer = swap(lambda r: with_keys(r, (0, 1), (0, 1)))
+    more = swap(lambda r: with_keys(r, (0, 1, 2, 0), (0, 1, 2, 0)))
+    unsigned = swap(lambda r: with_keys(r, (0, 1, 2), (0, 1)))
+    twice = swap(lambda r: with_keys(r, (2, 1, 2), (2, 1, 2)))
+    for meddle, what in (
+        (fewer, "2 keys, but its owner pinned 3"),
+        (more, "4 keys"),
+        (unsigned, "signatures on 2 keys where 3 are due"),
+        (twice, "did not sign"),
+    ):
         federation = make_federation(Wire(meddle))
         with pytest.raises(cn.LocalProtocolError, match=what):
             federation.coreset(cn.Regression(), SECURE)
@@ -443,7 +458,7 @@ def test_a_ring_is_judged_without_looking_at_scores() -> None:
 def test_key_material_is_nowhere_to_be_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Not on the wire, in runs, states, errors or logs: the entropy that was drawn is looked for in all of them."""
     entropy, texts = Entropy(), []
-    swapped = swap(lambda r: with_key(r, 0, r.keys[2]))
+    swapped = swap(lambda r: with_keys(r, (2, 1, 2), (2, 1, 2)))
     meddling = False
 
     def meddle(sender: str, receiver: str, data: bytes) -> bytes:

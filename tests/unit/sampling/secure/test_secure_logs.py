@@ -95,10 +95,10 @@ def test_a_sum_with_infinite_numbers_is_any_number_of_the_ring(n_infinite: int) 
     keys = [each.key for each in secrets]
     numbers = np.full((3, 4000), 0.25)
     numbers[:n_infinite] = np.inf
-    words = [each.masked(own, ring, keys, b"t") for each, own in zip(secrets, numbers, strict=True)]
+    words = [each.masked(own, ring, keys, range(3), b"t") for each, own in zip(secrets, numbers, strict=True)]
     found = to_numbers(np.sum(words, axis=0, dtype=np.uint64), ring)
     assert stats.kstest(found / ring.largest, "uniform").pvalue > 1e-4
-    finite = [each.masked(np.full(5, 0.25), ring, keys, b"t") for each in secrets]
+    finite = [each.masked(np.full(5, 0.25), ring, keys, range(3), b"t") for each in secrets]
     np.testing.assert_array_equal(to_numbers(np.sum(finite, axis=0, dtype=np.uint64), ring), 0.75)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedKey
+from colonnade.privacy.statements import CircleKeys
 from colonnade.signing import digest
 
 PURPOSE = "gram by ckks"
@@ -37,7 +37,7 @@ class AskEncryptedRows(Message, frozen=True):
 
     weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
     n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
 
 
 class EncryptedProducts(Message, frozen=True):

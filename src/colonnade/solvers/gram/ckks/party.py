@@ -10,6 +10,7 @@ from colonnade.kernels.gram import LocalBasis, local_basis
 from colonnade.kernels.polynomials import DEGREE, Residues
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MESSAGE_BYTES, Message, sendable_floats
+from colonnade.privacy.circles import ALL
 from colonnade.privacy.ckks import (
     ciphertext_bytes,
     decrypt_products,
@@ -66,16 +67,16 @@ class CkksState:
 
 
 def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) -> tuple[PartyState, Message]:
-    identity, kept = identity_of(data), with_keys(state, request.keys, data)
+    identity, kept = identity_of(data), with_keys(state, request.keys, data, ALL)
     question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
     state = check_question(state, question, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
-    transcript = question.transcript(identity.parties, kept.signed, view_digest(state, data), PURPOSE)
+    transcript = question.transcript(identity.parties, kept.relayed, view_digest(state, data), PURPOSE)
     _check_sizes(question)
     if kept.secret is None:
         nothing = sendable_floats([])
         lost = EncryptedRows(nothing, sendable_floats(np.empty((0, 0))), (), b"")
-        return replace(state, secret=PhaseKeys(None, kept.signed, transcript)), lost
+        return replace(state, secret=kept.used(transcript)), lost
     basis, key = local_basis(data.table.take(question.rows), question.row_weights()), new_key(identity.fresh(KEY_BYTES))
     ciphertexts: Ciphertexts = ()
     if identity.name != identity.parties[-1]:
@@ -83,7 +84,7 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
         ciphertexts = encrypt_matrix(key, public, basis.directions, identity.fresh(KEY_BYTES))
     ckks = CkksState(key, basis, request.n_columns, sendable_floats([]))
     signature = identity.sign(_statement(identity.name, transcript, b"rows", ciphertexts))
-    state = replace(state, secret=PhaseKeys(kept.secret, kept.signed, transcript, ckks))
+    state = replace(state, secret=replace(kept, transcript=transcript, kept=ckks))
     return state, EncryptedRows(sendable_floats(basis.mean), sendable_floats(basis.factor), ciphertexts, signature)
 
 
@@ -153,7 +154,7 @@ def _check_ciphertexts(party: str, ciphertexts: Ciphertexts, due: int, n_words: 
 
 def _answer_decrypted(state: PartyState, request: AskDecryptedProducts, data: PartyData) -> tuple[PartyState, Message]:
     identity, kept = identity_of(data), phase_keys(state)
-    after = replace(state, secret=PhaseKeys(None, kept.signed, kept.transcript))
+    after = replace(state, secret=kept.used(kept.transcript))
     if kept.secret is None:
         return after, DecryptedProducts(sendable_floats([]), kept.transcript, b"")
     ckks, place = _ckks_state(kept), identity.parties.index(identity.name)

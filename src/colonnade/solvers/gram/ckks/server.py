@@ -15,6 +15,7 @@ from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.gram import Summary
 from colonnade.messages import Message
+from colonnade.privacy.circles import ALL
 from colonnade.privacy.ckks import ERROR, WORD_BITS, is_ciphertext, n_ciphertexts, unmasked
 from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
 from colonnade.privacy.statements import SignedDigest
@@ -50,7 +51,8 @@ def _attempt(
 ) -> Script[tuple[Mapping[str, GramMoments], Mapping[tuple[str, str], Floats]] | LostKey]:
     keys = yield from exchange_keys(roster, question.rows)
     n_columns = dict(zip(keys.parties, question.n_columns, strict=True))
-    inbox = yield dict.fromkeys(roster.names, AskEncryptedRows(question.weights, question.n_columns, keys.signed))
+    request = AskEncryptedRows(question.weights, question.n_columns, keys.to(keys.parties[0], ALL))
+    inbox = yield dict.fromkeys(roster.names, request)
     rows = checks.replies(inbox, EncryptedRows)
     for party, reply in rows.items():
         if not reply.signature:
@@ -69,9 +71,9 @@ def _attempt(
     for party, told in decrypted.items():
         if not told.signature:
             return LostKey(party)
-    transcript = question.transcript(keys.parties, keys.signed, keys.view, PURPOSE)
+    transcript = question.transcript(keys.parties, keys.keys, keys.view, PURPOSE)
     signed = {p: _read_signed(p, rows[p], multiplied[p], decrypted[p], transcript, n_columns) for p in keys.parties}
-    yield from compare(roster, transcript, signed)
+    yield from compare(roster, transcript, signed, ALL)
     moments = {party: GramMoments(reply.mean, reply.factor) for party, reply in rows.items()}
     return moments, _unmasked(multiplied, decrypted, keys.parties, n_columns)
 

@@ -6,18 +6,25 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.masks import WORD_BYTES
+from colonnade.kernels.masks import WORD_BYTES, Words
 from colonnade.kernels.shares import LIMBS
 from colonnade.messages import Message, Reveals
-from colonnade.privacy.statements import SignedKey, transcript_of
+from colonnade.privacy.circles import Circle
+from colonnade.privacy.primitives import ManyWords
+from colonnade.privacy.statements import CircleKeys, transcript_of
 from colonnade.signing import digest
 from colonnade.solvers.gram.question import RING, GramQuestion
 
 PURPOSE = "gram by shares"
 
 
+# Who deals the seed, by its place among the names; a classification's label party has secrets with all others, too.
+DEALER = 0
+STAR = Circle(near=0, hubs=(DEALER,))
+
+
 class SealedSeeds(Message, frozen=True):
-    """The seed of the party's share, encrypted to each other party, 48 bytes, by name; none where its key is lost."""
+    """A seed that all parties share, encrypted to each other party, 48 bytes, by name; none where the key is lost."""
 
     phase: ClassVar[str] = "solving"
     fresh: ClassVar[bool] = True
@@ -26,12 +33,12 @@ class SealedSeeds(Message, frozen=True):
 
 
 class AskSealedSeeds(Message, frozen=True):
-    """All parties' keys in the order of their names."""
+    """All parties' keys, for the one that deals the seed."""
 
     phase: ClassVar[str] = "solving"
     reply: ClassVar[type[Message]] = SealedSeeds
 
-    keys: Annotated[tuple[SignedKey, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
 
 
 class GramShares(Message, frozen=True):
@@ -39,7 +46,8 @@ class GramShares(Message, frozen=True):
 
     The share and the blocks are uniform words to the server, 16 bytes each. Together with those of all parties they
     give the products of columns of different parties. With f folds, c columns (the label among them) and o columns of
-    others, means are f x c, factors f c x c; the share has m c words, the blocks f c o.
+    others, means are f x c, factors f c x c; the share has m c words, the blocks f c o, with columns of earlier names
+    first.
     """
 
     phase: ClassVar[str] = "solving"
@@ -61,7 +69,7 @@ class GramShares(Message, frozen=True):
 class AskGramShares(Message, frozen=True):
     """The rows' weights (none: all alike), the seed that deals them to folds, if any, every party's number of columns.
 
-    And what others encrypted.
+    And keys, with the seed, encrypted to this party; nothing for the one that dealt it.
 
     A coreset's weights are 1 over the parties' summed scores, up to one factor: that is what they reveal.
     """
@@ -72,7 +80,8 @@ class AskGramShares(Message, frozen=True):
     weights: Annotated[Floats | None, Reveals.SCORE_SUMS]
     fold_seed: Annotated[int | None, Reveals.NOTHING]
     n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
-    boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
+    box: Annotated[bytes, Reveals.NOTHING]
 
     def question(self, rows: Rows) -> GramQuestion:
         """Say what all parties are asked alike."""
@@ -89,16 +98,28 @@ class AskStepShares(Message, frozen=True):
     n_columns: Annotated[tuple[int, ...], Reveals.SCHEMA]
     steps: Annotated[int, Reveals.NOTHING]
     to: Annotated[str, Reveals.NOTHING]
-    boxes: Annotated[tuple[bytes, ...], Reveals.NOTHING]
+    keys: Annotated[CircleKeys, Reveals.NOTHING]
+    box: Annotated[bytes, Reveals.NOTHING]
 
     def question(self, rows: Rows) -> GramQuestion:
         """Say what all parties are asked alike."""
         return GramQuestion(rows, self.weights, None, self.n_columns, self.steps, self.to)
 
 
-def seeds_transcript(parties: Sequence[str], signed: Sequence[SignedKey], view: bytes) -> bytes:
-    """Hash what parties agree on when they encrypt the seeds of their shares."""
-    return transcript_of("gram seeds", parties, signed, view, b"", RING)
+def circle_for(question: GramQuestion, parties: Sequence[str]) -> Circle:
+    """Say who shares secrets with whom: all with the dealer; for steps, with the label party and neighbours, too."""
+    return Circle(hubs=(DEALER, parties.index(question.to))) if question.steps else STAR
+
+
+def matrix_words(words: ManyWords, question: GramQuestion, columns: range) -> Words:
+    """Stretch the parties' seed to what these columns, among those of all, are hidden by; shape (c, 2, m)."""
+    size = len(question.rows)
+    return words.line(columns.start * size, len(columns) * size).reshape(len(columns), LIMBS, size)
+
+
+def seeds_transcript(parties: Sequence[str], keys: bytes, view: bytes) -> bytes:
+    """Hash what parties agree on when one of them deals the seed."""
+    return transcript_of("gram seeds", parties, keys, view, b"", RING)
 
 
 def sent_digest(means: Floats, factors: Floats, share: bytes, blocks: bytes) -> bytes:

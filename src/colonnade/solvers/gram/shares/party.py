@@ -1,6 +1,6 @@
-"""A party's side of Gram mode by shares: encrypts the seed of its share, tells moments, share and masked blocks."""
+"""A party's side of Gram mode by shares: one deals a seed, each tells moments, its share and masked blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,11 @@ from colonnade.privacy.pair_keys import (
     SHARED,
     PhaseKeys,
     identity_of,
-    phase_keys,
     view_digest,
     with_keys,
 )
 from colonnade.privacy.pairwise import Secret, share_words
+from colonnade.privacy.primitives import ManyWords
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
@@ -30,55 +30,64 @@ from colonnade.signing import digest
 from colonnade.solvers.gram.party import check_question
 from colonnade.solvers.gram.question import GramQuestion
 from colonnade.solvers.gram.shares.messages import (
+    DEALER,
     PURPOSE,
+    STAR,
     AskGramShares,
     AskSealedSeeds,
     AskStepShares,
     GramShares,
     SealedSeeds,
+    circle_for,
+    matrix_words,
     seeds_transcript,
     sent_digest,
 )
 from colonnade.solvers.gram.steps.kept import StepsKept, check_steps
 
+# Words that are made and multiplied together: a megabyte of them stays near the processor.
+BLOCK_WORDS = 1 << 17
+
 
 def _answer_seeds(state: PartyState, request: AskSealedSeeds, data: PartyData) -> tuple[PartyState, Message]:
-    kept = with_keys(state, request.keys, data)
-    state = replace(state, secret=kept)
+    identity = identity_of(data)
+    if identity.name != identity.parties[DEALER]:
+        raise checks.wrong(SERVER, request, f"a question for {identity.parties[DEALER]!r}, which deals the seed")
+    kept = with_keys(state, request.keys, data, STAR)
     if kept.secret is None:
         return state, SealedSeeds(())
-    transcript, keys = _of_seeds(state, kept, data), kept.keys
-    seed = kept.secret.own_seed(transcript)
-    others = [place for place, key in enumerate(keys) if key != kept.secret.key]
-    return state, SealedSeeds(tuple(kept.secret.encrypt_for(seed, other, keys, transcript) for other in others))
+    transcript = _of_seeds(state, kept, data)
+    seed, others = kept.secret.own_seed(transcript), range(1, len(kept.keys))
+    return state, SealedSeeds(tuple(kept.secret.encrypt_for(seed, other, kept.keys, transcript) for other in others))
 
 
 def _of_seeds(state: PartyState, kept: PhaseKeys, data: PartyData) -> bytes:
-    return seeds_transcript(identity_of(data).parties, kept.signed, view_digest(state, data))
+    return seeds_transcript(identity_of(data).parties, kept.relayed, view_digest(state, data))
 
 
 def _answer_shares(
     state: PartyState, request: AskGramShares | AskStepShares, data: PartyData
 ) -> tuple[PartyState, Message]:
-    identity, kept = identity_of(data), phase_keys(state)
+    identity = identity_of(data)
     question, state = _question(state, request, data)
+    kept = with_keys(state, request.keys, data, circle_for(question, identity.parties))
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
-    transcript = question.transcript(identity.parties, kept.signed, view_digest(state, data), PURPOSE)
-    after = replace(state, secret=PhaseKeys(None, kept.signed, transcript))
+    transcript = question.transcript(identity.parties, kept.relayed, view_digest(state, data), PURPOSE)
     if kept.secret is None:
         nothing = sendable_floats(np.empty((0, 0)))
-        return after, GramShares(nothing, nothing, None, b"", transcript, b"")
+        return replace(state, secret=kept.used(transcript)), GramShares(nothing, nothing, None, b"", transcript, b"")
     bases = _bases(question, data)
-    seeds = _seeds(request, kept, kept.secret, identity.parties, _of_seeds(state, kept, data))
-    masks = _masks(seeds, question, transcript)
-    share, blocks = _shared(_directions(bases, question), masks, question, kept, kept.secret, transcript)
+    seed = _seed(request, kept, kept.secret, identity.parties, _of_seeds(state, kept, data))
+    place = identity.parties.index(identity.name)
+    share, blocks = _shared(_directions(bases, question), share_words(seed, transcript), question, place)
     means = sendable_floats(np.stack([basis.mean for basis in bases]))
     factors = sendable_floats(np.vstack([basis.factor for basis in bases]))
+    for_steps = None
     if question.steps:
-        kept_for_steps = StepsKept(question, kept.secret, kept.keys, transcript, tuple(seeds), bases[0].directions)
-        after = replace(after, secret=PhaseKeys(None, kept.signed, transcript, kept_for_steps))
+        for_steps = StepsKept(question, kept.secret, kept.keys, kept.circle, transcript, seed, bases[0].directions)
     sent = sent_digest(means, factors, share, blocks)
     signature = identity.sign(sent_statement(identity.name, transcript, sent))
+    after = replace(state, secret=kept.used(transcript, for_steps))
     return after, GramShares(means, factors, share, blocks, transcript, signature)
 
 
@@ -86,13 +95,10 @@ def _question(
     state: PartyState, request: AskGramShares | AskStepShares, data: PartyData
 ) -> tuple[GramQuestion, PartyState]:
     question = request.question(state.selected())
-    n_others = len(identity_of(data).parties) - 1
-    if len(request.boxes) != n_others:
-        raise checks.wrong(SERVER, request, f"seeds of other than {n_others} parties")
     state = check_question(state, question, request, data)
     if isinstance(request, AskStepShares):
         state = check_steps(state, question, request, data)
-    # Others' numbers of columns are the server's word, and masks and blocks of all of them are made at once.
+    # Others' numbers of columns are the server's word, and blocks of all of them are made at once.
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
     largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
     if len(question.rows) > MAX_ROWS or largest > MAX_NUMBERS:
@@ -106,55 +112,55 @@ def _bases(question: GramQuestion, data: PartyData) -> list[LocalBasis]:
 
 
 def _directions(bases: list[LocalBasis], question: GramQuestion) -> Words:
-    """Put the folds' orthonormal columns in the rows' places; shape (m, 2 c), in limbs."""
+    """Put the folds' orthonormal columns in the rows' places; shape (c, 2, m), in limbs."""
     directions = np.zeros((len(question.rows), len(bases[0].mean)))
     for group, basis in zip(question.groups(), bases, strict=True):
         directions[group] = basis.directions
     return to_limbs(directions)
 
 
-def _seeds(
+def _seed(
     request: AskGramShares | AskStepShares, kept: PhaseKeys, secret: Secret, parties: Sequence[str], transcript: bytes
-) -> list[bytes]:
-    """Read every party's seed, ours among them."""
-    ours, boxes = kept.keys.index(secret.key), iter(request.boxes)
-    return [
-        secret.own_seed(transcript)
-        if place == ours
-        else secret.decrypt_from(party, next(boxes), place, kept.keys, transcript)
-        for place, party in enumerate(parties)
-    ]
+) -> bytes:
+    """Read the seed that all parties share; the one that deals it has it from its key."""
+    if kept.keys[DEALER] == secret.key:
+        return secret.own_seed(transcript)
+    return secret.decrypt_from(parties[DEALER], request.box, DEALER, kept.keys, transcript)
 
 
-def _masks(seeds: list[bytes], question: GramQuestion, transcript: bytes) -> list[Words]:
-    """Stretch every party's seed to its masked matrix E_l, shape (m, 2 c_l)."""
-    masks = []
-    for seed, n_columns in zip(seeds, question.n_columns, strict=True):
-        shape = (len(question.rows), LIMBS * n_columns)
-        masks.append(share_words(seed, transcript, shape[0] * shape[1]).reshape(shape))
-    return masks
+def _shared(directions: Words, words: ManyWords, question: GramQuestion, place: int) -> tuple[bytes, bytes]:
+    """Compute U_j, and our terms of the products of our columns with those of earlier and later names, under masks."""
+    own = question.columns_of(place)
+    share = directions - matrix_words(words, question, own)
+    before, after = range(own.start), range(own.stop, sum(question.n_columns))
+    n_folds = len(question.groups())
+    earlier = [_by_fold(mask, share, question) for mask in _masks(words, question, before)]
+    later = [_by_fold(directions, mask, question) for mask in _masks(words, question, after)]
+    blocks = (
+        _joined(earlier, (n_folds, LIMBS, 0, len(own)), axis=2) - words.grid(n_folds, before, own),
+        _joined(later, (n_folds, LIMBS, len(own), 0), axis=3) + words.grid(n_folds, own, after),
+    )
+    return pack_words(share), b"".join(map(pack_words, blocks))
 
 
-def _shared(
-    directions: Words, masks: list[Words], question: GramQuestion, kept: PhaseKeys, secret: Secret, transcript: bytes
-) -> tuple[bytes, bytes]:
-    """Compute U_j, and for each other party our term of the product of our columns and theirs, under a mask."""
-    ours, groups = kept.keys.index(secret.key), question.groups()
-    share = directions - masks[ours]
-    blocks = []
-    for other, mask in enumerate(masks):
-        if other == ours:
-            continue
-        is_first = ours < other
-        pair = (directions, mask) if is_first else (mask, share)
-        block = np.stack([limb_products(pair[0][group], pair[1][group]) for group in groups])
-        hidden = secret.stream(other, kept.keys, transcript, b"block", block.size).reshape(block.shape)
-        blocks.append(pack_words(block + hidden if is_first else block - hidden))
-    return pack_words(share), b"".join(blocks)
+def _masks(words: ManyWords, question: GramQuestion, columns: range) -> Iterator[Words]:
+    """Stretch the seed to the masked matrix E of these columns, some of them at a time; shape (k, 2, m)."""
+    step = max(1, BLOCK_WORDS // (LIMBS * len(question.rows)))
+    for start in range(columns.start, columns.stop, step):
+        yield matrix_words(words, question, range(start, min(start + step, columns.stop)))
+
+
+def _by_fold(first: Words, second: Words, question: GramQuestion) -> Words:
+    """Multiply columns fold by fold; shape (folds, 2, p, q)."""
+    return np.stack([limb_products(first[..., group], second[..., group]) for group in question.fold_rows()])
+
+
+def _joined(parts: list[Words], empty: tuple[int, ...], axis: int) -> Words:
+    return np.concatenate([np.empty(empty, np.uint64), *parts], axis=axis)
 
 
 HANDLERS = (
     Handler(AskSealedSeeds, _answer_seeds, after=frozenset({PAIRED}), then=OPENED, solver="gram"),
-    Handler(AskGramShares, _answer_shares, after=frozenset({OPENED}), then=SHARED, solver="gram"),
-    Handler(AskStepShares, _answer_shares, after=frozenset({OPENED}), then=SHARED, solver="gram"),
+    Handler(AskGramShares, _answer_shares, after=frozenset({PAIRED, OPENED}), then=SHARED, solver="gram"),
+    Handler(AskStepShares, _answer_shares, after=frozenset({PAIRED, OPENED}), then=SHARED, solver="gram"),
 )

@@ -18,19 +18,23 @@ from colonnade.kernels.shares import (
     packed_size,
     unpack_words,
 )
+from colonnade.privacy.circles import Circle
 from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
 from colonnade.privacy.primitives import KEY_BYTES, TAG_BYTES
-from colonnade.privacy.statements import SignedDigest
+from colonnade.privacy.statements import CircleKeys, SignedDigest
 from colonnade.protocol import checks
 from colonnade.solvers.gram.moments import GramMoments, senseless, summary
 from colonnade.solvers.gram.question import GramQuestion, question_of
 from colonnade.solvers.gram.shares.messages import (
+    DEALER,
     PURPOSE,
+    STAR,
     AskGramShares,
     AskSealedSeeds,
     AskStepShares,
     GramShares,
     SealedSeeds,
+    circle_for,
     sent_digest,
 )
 
@@ -70,10 +74,11 @@ def summaries(
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """What parties shared, their keys, and what they signed."""
+    """What parties shared, their keys, who checks whose, and what they signed."""
 
     replies: Mapping[str, GramShares]
     keys: RelayedKeys
+    circle: Circle
     transcript: bytes
     signed: Mapping[str, SignedDigest]
 
@@ -82,43 +87,35 @@ def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, Gram
     shared = yield from share_columns(roster, question)
     if isinstance(shared, LostKey):
         return shared
-    yield from compare(roster, shared.transcript, shared.signed)
+    yield from compare(roster, shared.transcript, shared.signed, shared.circle)
     return shared.replies
 
 
 def share_columns(roster: Roster, question: GramQuestion) -> Script[Shared | LostKey]:
     """Let parties share their columns, under fresh keys; what follows ends with a comparison."""
     keys = yield from exchange_keys(roster, question.rows)
-    inbox = yield dict.fromkeys(roster.names, AskSealedSeeds(keys.signed))
-    encrypted = checks.replies(inbox, SealedSeeds)
-    for party, reply in encrypted.items():
-        if not reply.boxes:
-            return LostKey(party)
-        if [len(box) for box in reply.boxes] != [BOX_BYTES] * (len(keys.parties) - 1):
-            raise checks.wrong(party, reply, f"other than one encrypted seed of {BOX_BYTES} bytes for each other party")
-    inbox = yield {party: _asked(question, _boxes_for(party, encrypted, keys)) for party in roster.names}
+    circle, dealer = circle_for(question, keys.parties), keys.parties[DEALER]
+    inbox = yield {dealer: AskSealedSeeds(keys.to(dealer, STAR))}
+    dealt = checks.replies(inbox, SealedSeeds)[dealer]
+    if not dealt.boxes:
+        return LostKey(dealer)
+    if [len(box) for box in dealt.boxes] != [BOX_BYTES] * (len(keys.parties) - 1):
+        raise checks.wrong(dealer, dealt, f"other than one encrypted seed of {BOX_BYTES} bytes for each other party")
+    boxes = dict(zip(keys.parties, (b"", *dealt.boxes), strict=True))
+    inbox = yield {party: _asked(question, keys.to(party, circle), boxes[party]) for party in roster.names}
     replies = checks.replies(inbox, GramShares)
     for party, shared in replies.items():
         if shared.share is None:
             return LostKey(party)
-    transcript = question.transcript(keys.parties, keys.signed, keys.view, PURPOSE)
+    transcript = question.transcript(keys.parties, keys.keys, keys.view, PURPOSE)
     signed = {party: _read_signed(party, replies[party], question, keys.parties, transcript) for party in keys.parties}
-    return Shared(replies, keys, transcript, signed)
+    return Shared(replies, keys, circle, transcript, signed)
 
 
-def _asked(question: GramQuestion, boxes: tuple[bytes, ...]) -> AskGramShares | AskStepShares:
+def _asked(question: GramQuestion, keys: CircleKeys, box: bytes) -> AskGramShares | AskStepShares:
     if question.steps:
-        return AskStepShares(question.weights, question.n_columns, question.steps, question.to, boxes)
-    return AskGramShares(question.weights, question.fold_seed, question.n_columns, boxes)
-
-
-def _boxes_for(party: str, encrypted: Mapping[str, SealedSeeds], keys: RelayedKeys) -> tuple[bytes, ...]:
-    """Collect what the others encrypted to a party, in the order of their names."""
-    return tuple(
-        encrypted[other].boxes[[each for each in keys.parties if each != other].index(party)]
-        for other in keys.parties
-        if other != party
-    )
+        return AskStepShares(question.weights, question.n_columns, question.steps, question.to, keys, box)
+    return AskGramShares(question.weights, question.fold_seed, question.n_columns, keys, box)
 
 
 def _read_signed(
@@ -140,30 +137,50 @@ def _read_signed(
 
 def _products(replies: Mapping[str, GramShares], question: GramQuestion) -> dict[tuple[str, str], Floats]:
     """Add up what the server holds and what pairs of parties told; shape (folds, c_j, c_l) for each pair."""
-    parties, groups = sorted(replies), question.groups()
-    n_columns = dict(zip(parties, question.n_columns, strict=True))
-    shares = {p: unpack_words(replies[p].share or b"", len(question.rows), LIMBS * n_columns[p]) for p in parties}
-    blocks = {p: dict(split_blocks(replies[p].blocks, p, n_columns, len(groups))) for p in parties}
-    found = {}
-    for first, second in combinations(parties, 2):
-        held = np.stack([limb_products(shares[first][group], shares[second][group]) for group in groups])
-        found[first, second] = from_limbs(held + blocks[first][second] + blocks[second][first])
-        if not (np.abs(found[first, second]) <= 1 + SLACK).all():
-            raise senseless(first, second)
-    return found
+    parties, n_all = sorted(replies), sum(question.n_columns)
+    columns = {party: question.columns_of(place) for place, party in enumerate(parties)}
+    words = _told(replies, question, columns)
+    size = len(question.rows)
+    shares = np.concatenate([unpack_words(replies[p].share or b"", len(columns[p]), LIMBS, size) for p in parties])
+    for own in columns.values():
+        later = slice(own.stop, n_all)
+        for fold, group in enumerate(question.fold_rows()):
+            held = limb_products(shares[own.start : own.stop, :, group], shares[later][..., group])
+            words[fold, :, own.start : own.stop, later] += held
+    found = from_limbs(words)
+    _check_products(found, columns)
+    return {
+        (first, second): found[:, _slice(columns[first]), _slice(columns[second])]
+        for first, second in combinations(parties, 2)
+    }
 
 
-def split_blocks(packed: bytes, party: str, n_columns: Mapping[str, int], n_folds: int) -> list[tuple[str, Words]]:
-    """Take a party's blocks apart: one with each other party, whose columns run along the later name's."""
-    found, start = [], 0
-    for other in sorted(n_columns):
-        if other != party:
-            first, second = sorted((party, other))
-            shape = (n_folds, LIMBS, n_columns[first], n_columns[second])
-            end = start + packed_size(*shape)
-            found.append((other, unpack_words(packed[start:end], *shape)))
-            start = end
-    return found
+def _told(replies: Mapping[str, GramShares], question: GramQuestion, columns: Mapping[str, range]) -> Words:
+    """Add up the parties' blocks; shape (folds, 2, c, c), above the parties' own blocks."""
+    n_folds, n_all = len(question.groups()), sum(question.n_columns)
+    words = np.zeros((n_folds, LIMBS, n_all, n_all), np.uint64)
+    for party, own in columns.items():
+        earlier, later = split_blocks(replies[party].blocks, own, n_all, n_folds)
+        words[:, :, : own.start, _slice(own)] += earlier
+        words[:, :, _slice(own), own.stop :] += later
+    return words
+
+
+def split_blocks(packed: bytes, own: range, n_all: int, n_folds: int) -> tuple[Words, Words]:
+    """Take a party's blocks apart: of its columns with those of earlier names, (folds, 2, b, c), and later ones."""
+    before, after = (n_folds, LIMBS, own.start, len(own)), (n_folds, LIMBS, len(own), n_all - own.stop)
+    cut = packed_size(*before)
+    return unpack_words(packed[:cut], *before), unpack_words(packed[cut:], *after)
+
+
+def _check_products(found: Floats, columns: Mapping[str, range]) -> None:
+    """Require products, shape (folds, c, c), that columns of norm 1 have."""
+    for _, row, column in np.argwhere(~(np.abs(found) <= 1 + SLACK))[:1].tolist():
+        raise senseless(*(party for place in (row, column) for party, own in columns.items() if place in own))
+
+
+def _slice(columns: range) -> slice:
+    return slice(columns.start, columns.stop)
 
 
 def _of_fold(factors: Floats, fold: int) -> Floats:

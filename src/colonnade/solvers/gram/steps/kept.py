@@ -7,7 +7,6 @@ import numpy as np
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import WORD_BYTES, Ring, Words
-from colonnade.kernels.shares import LIMBS
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import identity_of, phase_keys
@@ -18,6 +17,7 @@ from colonnade.protocol.sums import check_sums
 from colonnade.signing import digest
 from colonnade.solvers.gram.party import LEAST_ROWS
 from colonnade.solvers.gram.question import GramQuestion
+from colonnade.solvers.gram.shares.messages import matrix_words
 
 # However many columns there are.
 MOST_STEPS = 30
@@ -32,8 +32,10 @@ class StepsKept:
 
     Parameters
     ----------
-    seeds : tuple of bytes
-        Every party's, of which its shares are made.
+    keys, circle : list of bytes, tuple of int
+        All parties', and the places of those that it shares secrets with.
+    seed : bytes
+        All parties', of which shares are made.
     directions : ndarray of float64, shape (m, c)
         The orthonormal basis of its own columns.
     done : int
@@ -47,8 +49,9 @@ class StepsKept:
     question: GramQuestion
     secret: Secret
     keys: list[bytes]
+    circle: tuple[int, ...]
     transcript: bytes
-    seeds: tuple[bytes, ...]
+    seed: bytes
     directions: Floats
     done: int = 0
     shown: tuple[Floats, ...] = ()
@@ -68,15 +71,14 @@ class StepsKept:
         """Hash what this step's masks are for."""
         return digest(self.transcript, b"step", self.done.to_bytes(2))
 
-    def column_mask(self, place: int) -> Words:
-        """Stretch the label party's seed to what its column is shared by in this step, shape (m, 2)."""
-        size = len(self.question.rows)
-        return share_words(self.seeds[place], self.step_transcript(), size * LIMBS).reshape(size, LIMBS)
+    def column_mask(self) -> Words:
+        """Stretch the seed to what the label party's column is shared by in this step, shape (1, 2, m)."""
+        return matrix_words(share_words(self.seed, self.step_transcript()), self.question, range(1))
 
     def matrix_mask(self, place: int) -> Words:
-        """Stretch a party's seed to what its basis was shared by, shape (m, 2 c)."""
-        size, n_columns = len(self.question.rows), self.question.n_columns[place]
-        return share_words(self.seeds[place], self.transcript, size * LIMBS * n_columns).reshape(size, -1)
+        """Stretch the seed to what a party's basis was shared by, shape (c, 2, m)."""
+        columns = self.question.columns_of(place)
+        return matrix_words(share_words(self.seed, self.transcript), self.question, columns)
 
 
 def steps_kept(state: PartyState, request: Message, step: int) -> StepsKept | None:

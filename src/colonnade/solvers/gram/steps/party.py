@@ -43,7 +43,7 @@ def _answer_part(state: PartyState, request: AskStepPart, data: PartyData) -> tu
     to = identity_of(data).parties.index(kept.question.to)
     transcript = kept.step_transcript()
     box = kept.secret.encrypt_for(pack_words(_masked(kept, request.direction, to)), to, kept.keys, transcript)
-    block = limb_products(to_limbs(kept.directions), kept.column_mask(to))
+    block = limb_products(to_limbs(kept.directions), kept.column_mask())
     hidden = kept.secret.stream(to, kept.keys, transcript, b"block", block.size).reshape(block.shape)
     return with_kept(state, kept), StepPart(len(kept.question.rows), box, pack_words(block + hidden))
 
@@ -51,7 +51,7 @@ def _answer_part(state: PartyState, request: AskStepPart, data: PartyData) -> tu
 def _masked(kept: StepsKept, direction: Floats, to: int) -> Words:
     """Compute our part of the direction, sqrt(w_i) (x_i - mean).d, under masks that cancel in the sum of the others."""
     part = np.rint(np.ldexp(kept.directions @ direction, PARTS.exponent)).astype(np.int64).view(np.uint64)
-    for other in range(len(kept.keys)):
+    for other in kept.circle:
         if other not in (kept.here, to):
             mask = kept.secret.stream(other, kept.keys, kept.step_transcript(), b"part", len(part))
             part = part + mask if kept.here < other else part - mask
@@ -162,7 +162,7 @@ def _tells_a_row(kept: StepsKept, data: PartyData) -> bool:
 def _shared(kept: StepsKept, column: Floats) -> tuple[bytes, bytes]:
     """Share a column of norm 1 at most, shape (m,); for each other party our term of its products with it, masked."""
     transcript = kept.step_transcript()
-    share = to_limbs(column[:, None]) - kept.column_mask(kept.here)
+    share = to_limbs(column[:, None]) - kept.column_mask()
     blocks = []
     for other in range(len(kept.keys)):
         if other != kept.here:

@@ -142,7 +142,7 @@ def _attempt(
         if point.gain is None or point.gain <= ENOUGH * point.cost:
             break
         step = problem.curvature.newton_step(point.gradient)
-    yield from compare(roster, shared.transcript, shared.signed)
+    yield from compare(roster, shared.transcript, shared.signed, shared.circle)
     return point
 
 
@@ -254,12 +254,12 @@ def _gradient(problem: _Problem, column: StepColumn, told: Mapping[str, StepPart
     It is zero in the label party's columns.
     """
     size, start = len(problem.question.rows), 0
-    shared = unpack_words(column.share or b"", size, LIMBS)
+    shared = unpack_words(column.share or b"", 1, LIMBS, size)
     norm = np.sqrt(problem.question.row_weights().sum())
     gradient = np.zeros(len(coef))
     for party in problem.others:
         n_columns = len(problem.factor(party))
-        held = limb_products(unpack_words(problem.shared.replies[party].share or b"", size, LIMBS * n_columns), shared)
+        held = limb_products(unpack_words(problem.shared.replies[party].share or b"", n_columns, LIMBS, size), shared)
         end = start + packed_size(LIMBS, n_columns, 1)
         theirs = unpack_words(column.blocks[start:end], LIMBS, n_columns, 1)
         products = from_limbs(held + unpack_words(told[party].block, LIMBS, n_columns, 1) + theirs)[:, 0]

@@ -1,5 +1,6 @@
 """Gram mode by shares: what the server saw, and what meddling, restarts and odd requests do."""
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,9 @@ from colonnade.kernels.shares import to_limbs
 from colonnade.ledger import SERVER
 from colonnade.messages import sendable_floats
 from colonnade.privacy.identities import identities_here
-from colonnade.privacy.primitives import public_key
+from colonnade.privacy.pairwise import split_keys
+from colonnade.privacy.primitives import KeyPair
+from colonnade.privacy.statements import CircleKeys
 from colonnade.solvers.gram.shares.messages import AskGramShares, AskSealedSeeds, GramShares, SealedSeeds
 from colonnade.tasks.jobs import learn
 from colonnade.transports.loopback import Loopback
@@ -59,7 +62,7 @@ def test_no_row_label_or_score_reaches_the_server() -> None:
         for values in (rows, scores, rows - basis.mean, basis.directions, np.sqrt(weights)[:, None] * rows):
             forms |= float_forms(values)
             assert not np.isin(values[values != 0], told).any()
-        limbs = to_limbs(basis.directions)[:, : rows.shape[1]]
+        limbs = to_limbs(basis.directions)[:, 0]
         forms |= {limbs[i, j].tobytes() for i, j in np.ndindex(limbs.shape)}
         assert not [form for form in forms if any(form in data for data in wire.received)]
 
@@ -102,18 +105,41 @@ def meddled(kind: type[Any], change: Any, victim: str = "party2") -> Any:
 
 
 def test_a_server_that_puts_its_own_key_between_is_caught() -> None:
-    mallory = public_key(b"m" * 32)
+    mallory = KeyPair(b"m" * 32).public
 
-    def swap(request: AskSealedSeeds) -> AskSealedSeeds:
-        swapped = msgspec.structs.replace(request.keys[0], key=mallory)
-        return AskSealedSeeds((swapped, *request.keys[1:]))
+    def swap(request: Any, place: int) -> Any:
+        keys = split_keys(request.keys.keys)
+        keys[place] = mallory
+        return msgspec.structs.replace(request, keys=CircleKeys(b"".join(keys), request.keys.signed))
 
-    with pytest.raises(cn.LocalProtocolError, match="a key for 'party1' that 'party1' did not sign"):
-        fit(meddled(AskSealedSeeds, swap))
+    for kind, victim, place in ((AskSealedSeeds, "party1", 1), (AskGramShares, "party2", 0)):
+        with pytest.raises(
+            cn.LocalProtocolError, match=f"a key for 'party{place + 1}' that 'party{place + 1}' did not"
+        ):
+            fit(meddled(kind, partial(swap, place=place), victim))
+
+
+def test_a_key_of_another_that_is_not_checked_changes_what_is_signed() -> None:
+    """Nobody but the one that deals the seed checks it: where others are told another one, their masks are others'."""
+    mallory = KeyPair(b"m" * 32).public
+
+    def swap(request: AskGramShares) -> AskGramShares:
+        keys = (*split_keys(request.keys.keys)[:2], mallory)
+        return msgspec.structs.replace(request, keys=CircleKeys(b"".join(keys), request.keys.signed))
+
+    with pytest.raises(cn.ColonnadeError, match="an encrypted text of 'party1' that was changed on the way"):
+        fit(meddled(AskGramShares, swap))
 
 
 def test_a_server_that_swaps_encrypted_seeds_is_caught() -> None:
-    swapped = meddled(AskGramShares, lambda r: msgspec.structs.replace(r, boxes=r.boxes[::-1]))
+    boxes: list[bytes] = []
+
+    def swap(request: AskGramShares) -> AskGramShares:
+        """Give a box to the next party that is asked."""
+        boxes.append(request.box)
+        return msgspec.structs.replace(request, box=boxes[-2] if len(boxes) > 1 else request.box)
+
+    swapped = meddled(AskGramShares, swap, SERVER)
     with pytest.raises(cn.LocalProtocolError, match=r"an encrypted text of .* that was changed on the way"):
         fit(swapped)
 
@@ -159,7 +185,7 @@ def test_a_party_that_shares_something_else_is_found_out() -> None:
 
 @pytest.mark.parametrize("kind", ["AskPairKey", "AskSealedSeeds", "AskGramShares", "AskPairAgreement"])
 def test_a_party_that_restarts_inside_the_phase_changes_nothing(kind: str) -> None:
-    restarting = Restarting(kind, times=2)
+    restarting = Restarting(kind, "party1", times=2)
     assert bits(fit(restarting).model) == bits(fit().model)
     assert restarting.restarts >= 1
 
@@ -170,6 +196,6 @@ def test_a_party_that_restarts_for_ever_is_an_error() -> None:
 
 
 def test_encrypted_seeds_must_be_as_many_as_the_others() -> None:
-    fewer = meddled(SealedSeeds, lambda reply: SealedSeeds(reply.boxes[:1]))
+    fewer = meddled(SealedSeeds, lambda reply: SealedSeeds(reply.boxes[:1]), "party1")
     with pytest.raises(cn.RemoteProtocolError, match="other than one encrypted seed of 48 bytes for each other party"):
         fit(fewer)

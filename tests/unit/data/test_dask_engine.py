@@ -1,0 +1,283 @@
+"""The same bits from two processes of a Dask cluster, one of them killed; named errors where there cannot be."""
+
+import os
+import shutil
+import signal
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import colonnade as cn
+import dask_trial
+from colonnade.data import dask_engine, streams
+from colonnade.data.dask_engine import DaskEngine
+from colonnade.data.streams import StreamedTable, open_rows
+from colonnade.data.tables import ArrayTable
+from colonnade.kernels.blocks import BLOCK_ROWS
+from colonnade.kernels.clustering_scores import clustering_scores
+from colonnade.kernels.draws import draw_by_scores, draw_distinct, held_out
+from colonnade.kernels.leverage import regression_scores
+from colonnade.kernels.local_kmeans import local_kmeans
+from colonnade.kernels.moments import centre_and_spread
+from colonnade.kernels.per_row import numbers_in
+from colonnade.kernels.whitening import whiten
+from colonnade.protocol.viewed_table import ViewedTable
+
+pytest.importorskip("distributed", reason="the extra dask is not installed")
+
+N_ROWS = 6 * BLOCK_ROWS + 4_321
+NAMES = ("a", "b", "c", "y")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with dask_trial.dask_cluster(tmp_path_factory.mktemp("certificates")) as started:
+        yield started
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut this small table into a task for each group of rows."""
+    monkeypatch.setattr(streams, "PIECE_ROWS", 1)
+
+
+@pytest.fixture(scope="module")
+def values() -> Any:
+    rng = np.random.default_rng(8)
+    found = rng.standard_t(4, size=(N_ROWS, 4)) + 10 * rng.integers(3, size=(N_ROWS, 1))
+    return np.asfortranarray(found)
+
+
+@pytest.fixture
+def path(tmp_path: Path, values: Any) -> Path:
+    file = tmp_path / "bank.parquet"
+    pq.write_table(pa.table(dict(zip(NAMES, values.T, strict=True))), file, row_group_size=BLOCK_ROWS // 2 + 1_000)
+    return file
+
+
+@pytest.fixture
+def table(path: Path, cluster: Any) -> StreamedTable:
+    return StreamedTable(
+        open_rows("the table", [path], NAMES), NAMES[:3], "y", engine=DaskEngine(cluster.scheduler_address)
+    )
+
+
+def regression(table: Any) -> list[Any]:
+    return [np.asarray(regression_scores(table, constant=True))]
+
+
+def draws(table: Any) -> list[Any]:
+    scores = regression_scores(table)
+    stratified = draw_by_scores(scores, 500, np.random.default_rng(1), stratified=True)
+    return [stratified, *draw_distinct(scores, 500, np.random.default_rng(2)), scores[stratified[::-1]]]
+
+
+def clusters(table: Any) -> list[Any]:
+    centers = local_kmeans(table, 3, np.random.default_rng(4))
+    return [centers, np.asarray(clustering_scores(table, centers))]
+
+
+def whitening(table: Any) -> list[Any]:
+    found = whiten(table)
+    return [found.mean, found.basis, found.mixing]
+
+
+def moments(table: Any) -> list[Any]:
+    return [*centre_and_spread(table, 3, centred=True)]
+
+
+def viewed(table: Any) -> list[Any]:
+    """With weights that are made of a seed, and others that are sent along; and in other units."""
+    sent = numbers_in(np.random.default_rng(6).uniform(size=N_ROWS))
+    views = [ViewedTable(table, each, np.ones(3), np.arange(1.0, 4.0)) for each in (held_out(N_ROWS, 0.3, 7), sent)]
+    return [each for view in views for each in (*regression(view), *whitening(view))]
+
+
+def taken(table: Any) -> list[Any]:
+    return [table.take(np.array([N_ROWS - 1, 3, 3, 40_000]))]
+
+
+@pytest.mark.parametrize("work", [regression, draws, clusters, whitening, moments, viewed, taken])
+def test_two_processes_give_the_bits_of_threads_and_of_a_table_in_memory(
+    table: StreamedTable, values: Any, work: Callable[[Any], list[Any]]
+) -> None:
+    in_memory = ArrayTable(values, NAMES[:3], "y")
+    by_threads = StreamedTable(table.rows, NAMES[:3], "y")
+    wanted, threads, found = (
+        [np.asarray(each).tobytes() for each in work(own)] for own in (in_memory, by_threads, table)
+    )
+    assert wanted == threads == found
+
+
+def test_both_processes_work(table: StreamedTable) -> None:
+    list(table.map(partial(dask_trial.slow_sums, 0.02)))  # one that is still starting comes in time for the next pass
+    processes = set(table.map(dask_trial.its_process))
+    assert len(processes) == 2
+    assert os.getpid() not in processes
+
+
+def test_a_federation_one_of_whose_parties_has_a_cluster(path: Path, cluster: Any) -> None:
+    other = cn.Party("shop", np.random.default_rng(0).normal(size=(N_ROWS, 2)))
+    here = cn.Federation([cn.Party("bank", path, label="y"), other])
+    engine = cn.DaskEngine(cluster.scheduler_address)
+    there = cn.Federation([cn.Party("bank", path, label="y", engine=engine), other])
+    for task in (cn.Regression(l2=0.1, standardize=True), cn.KMeans(3)):
+        job: dict[str, Any] = {"sampler": cn.ImportanceSampling(300), "split": cn.HoldOut(0.2), "seed": 2}
+        runs = [federation.fit(task, **job) for federation in (here, there)]
+        assert runs[0].coreset.rows.tobytes() == runs[1].coreset.rows.tobytes()
+        assert runs[0].coreset.weights.tobytes() == runs[1].coreset.weights.tobytes()
+        reports = [federation.evaluate(run.model) for federation, run in zip((here, there), runs, strict=True)]
+        assert repr(reports[0]) == repr(reports[1])
+        assert runs[0].ledger.bytes == runs[1].ledger.bytes, "nothing changes on the wire"
+
+
+def test_the_work_of_a_killed_process_is_done_by_another(table: StreamedTable, values: Any) -> None:
+    wanted = [values[start : start + BLOCK_ROWS].sum(axis=0) for start in range(0, N_ROWS, BLOCK_ROWS)]
+    victim = next(table.map(dask_trial.its_process))
+    found = table.map(partial(dask_trial.slow_sums, 0.3))
+    sums = [next(found)]
+    os.kill(victim, signal.SIGKILL)  # it is in the middle of a task, and may hold what all tasks have in common
+    sums += found
+    np.testing.assert_array_equal(sums, wanted)
+    assert victim not in set(table.map(dask_trial.its_process))
+
+
+def test_a_process_with_another_blas_is_named(table: StreamedTable, cluster: Any) -> None:
+    line = dask_engine._Cluster(cluster.scheduler_address)._line
+    line.run(dask_trial.pretend_another_blas)
+    try:
+        with pytest.raises(
+            cn.EngineError, match=r"computes otherwise on .* \(process \d+\) than here: blas is "
+        ) as caught:
+            list(table.map(dask_trial.its_process))
+        assert "'openblas 0.3.0 Haswell pthreads' there, and " in str(caught.value)
+    finally:
+        line.run(dask_trial.pretend_no_more)
+    assert len(list(table.map(dask_trial.its_process))) == 7
+
+
+def test_a_file_that_changes_is_no_table_any_more(table: StreamedTable, path: Path) -> None:
+    found = table.map(partial(dask_trial.slow_sums, 0.0))
+    next(found)
+    pq.write_table(pa.table({name: [1.0] for name in NAMES}), path)
+    with pytest.raises(cn.InputError, match="changed while it was in use"):
+        list(found)
+    with pytest.raises(cn.InputError, match="changed while it was in use"):
+        list(table.map(partial(dask_trial.slow_sums, 0.0)))
+
+
+def test_a_file_that_only_this_machine_sees_as_before_is_no_table(
+    table: StreamedTable, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The processes look for themselves."""
+    monkeypatch.setattr(type(table.rows), "check_unchanged", lambda _: None)
+    os.utime(path, (0, 0))
+    with pytest.raises(cn.InputError, match="changed while it was in use"):
+        list(table.map(dask_trial.its_process))
+    path.unlink()
+    with pytest.raises(cn.EngineError, match=r"cannot be read on the machine .*: No such file"):
+        list(table.map(dask_trial.its_process))
+
+
+def test_storage_may_number_files_and_round_times_otherwise(path: Path) -> None:
+    rows = open_rows("the table", [path], NAMES)
+    second = path.stat().st_mtime_ns // 10**9 * 10**9
+    shutil.copy(path, path.with_suffix(".copy"))
+    path.with_suffix(".copy").rename(path)
+    os.utime(path, ns=(second, second))
+    with pytest.raises(cn.InputError, match="changed"):
+        rows.check_unchanged()
+    there = rows.seen_from_here()
+    there.check_unchanged()
+    assert len(list(there.blocks())) == 7
+    os.utime(path, ns=(second, second + 1))
+    with pytest.raises(cn.InputError, match="changed"):
+        there.check_unchanged()
+
+
+def test_an_error_of_the_work_arrives_as_it_is(table: StreamedTable) -> None:
+    with pytest.raises(ZeroDivisionError, match="in block 0"):
+        list(table.map(dask_trial.failing))
+
+
+def test_tasks_in_flight_are_few(table: StreamedTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+    submit = dask_engine._Cluster.submit
+
+    def counted(self: Any, function: Any, *arguments: Any) -> Any:
+        started.append(len(started))
+        return submit(self, function, *arguments)
+
+    monkeypatch.setattr(dask_engine._Cluster, "submit", counted)
+    found = table.map(dask_trial.its_process)
+    next(found)
+    assert 2 <= len(started) <= 1 + 2 * 2 + 1
+
+
+@pytest.mark.slow(sampled=False)
+def test_work_that_ends_one_process_after_another_is_named(table: StreamedTable) -> None:
+    with pytest.raises(cn.EngineError, match="lost one process after another"):
+        list(table.map(dask_trial.exiting))
+
+
+def test_a_cluster_that_is_not_there_is_named(path: Path) -> None:
+    import dask
+
+    rows = open_rows("the table", [path], NAMES)
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(cn.EngineError, match=r"The Dask cluster at tcp://127.0.0.1:1 is not reached: .* Start it"),
+    ):
+        list(DaskEngine("tcp://127.0.0.1:1").map(dask_trial.its_process, rows))
+
+
+def test_a_cluster_without_processes_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(dask_engine, "PATIENCE_SECONDS", 0.2)
+    rows = open_rows("the table", [path], NAMES)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty:
+        with pytest.raises(cn.EngineError, match=r"has had no process for 0.2 seconds. Start some."):
+            list(DaskEngine(empty.scheduler_address).map(dask_trial.its_process, rows))
+        dask_engine._Cluster._lines.pop(empty.scheduler_address).close()
+
+
+@pytest.mark.parametrize("address", ["scheduler:8786", "tcp://scheduler:8786", "", 8786])
+def test_an_address_that_is_none_or_without_tls_is_refused(address: Any) -> None:
+    with pytest.raises(cn.InputError, match="tls://machine:8786"):
+        DaskEngine(address)
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_engine, "find_spec", lambda _: None)
+    with pytest.raises(cn.UnsupportedError, match=r"pip install 'colonnade\[dask\]'"):
+        DaskEngine("tls://scheduler:8786")
+
+
+def test_a_cluster_that_is_lost_in_a_pass_is_named(path: Path) -> None:
+    import dask
+    from distributed import LocalCluster
+
+    rows = open_rows("the table", [path], NAMES)
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+        ) as lost,
+    ):
+        engine = DaskEngine(lost.scheduler_address)
+        found = engine.map(partial(dask_trial.slow_sums, 0.05), rows)
+        next(found)
+        lost.close()
+        for _ in range(2):
+            with pytest.raises(cn.EngineError, match=r"is not reached|was lost in the middle of a pass"):
+                list(found)
+            found = engine.map(partial(dask_trial.slow_sums, 0.0), rows)
+        if (line := dask_engine._Cluster._lines.pop(engine.scheduler, None)) is not None:
+            line.close()
