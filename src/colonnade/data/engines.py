@@ -8,10 +8,10 @@ arrive, in their order, and so the bits do not depend on who computed them.
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
-from threading import Lock
+from threading import Lock, current_thread
 from typing import Any, Protocol, Self, TypeVar
 
 from colonnade.kernels.blocks import Block, Work
@@ -21,6 +21,8 @@ R = TypeVar("R")
 
 # Blocks in flight for each thread: so that none waits for the others, and no more of them are held than that.
 IN_FLIGHT = 2
+# The first part of the names of threads.
+THREADS = "colonnade-blocks"
 
 
 class Readable(Protocol):
@@ -66,11 +68,18 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """
     n_threads = os.cpu_count() or 1
     with one_thread_each():
-        if n_threads == 1 or (isinstance(items, Sized) and len(items) < 2):
+        # Work that has work done would wait for threads that wait for it.
+        is_within = current_thread().name.startswith(THREADS)
+        if n_threads == 1 or is_within or (isinstance(items, Sized) and len(items) < 2):
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(n_threads) as threads:
-            yield from _in_order(threads, work, items, n_threads * IN_FLIGHT)
+        yield from _in_order(_threads(os.getpid(), n_threads), work, items, n_threads * IN_FLIGHT)
+
+
+@cache
+def _threads(_process: int, n_threads: int) -> ThreadPoolExecutor:
+    """Keep threads from one pass to the next, each of which may be short; a fork has none of them."""
+    return ThreadPoolExecutor(n_threads, THREADS)
 
 
 def _in_order(threads: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most: int) -> Iterator[R]:
@@ -85,6 +94,7 @@ def _in_order(threads: ThreadPoolExecutor, work: Callable[[T], R], items: Iterab
     finally:
         for each in waiting:
             each.cancel()
+        wait(waiting)  # for those that had begun
 
 
 class _OneThread:
@@ -118,6 +128,7 @@ def one_thread_each() -> _OneThread:
 
 @cache
 def _libraries() -> Any:
+    import scipy.linalg  # noqa: F401  # which brings a BLAS of its own
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
