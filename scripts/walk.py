@@ -10,8 +10,8 @@ files         files of which some code ran
 functions     pieces of code that ran, each once: functions, methods, lambdas and, on Python 3.11, comprehensions
 switches      entries (calls, and generators that resume) into another file than that of the entry before
 with returns  calls and returns after which another file is running than before: the same walk with its ways back
-unguarded     switches without what the guard does: sheets, routes, signatures, what a party remembers and is told; and
-              without what brings rows to the work on them, block by block
+without rows  switches without what brings rows to the work on them, block by block
+unguarded     of these, without what the guard does: sheets, routes, signatures, what a party remembers and is told
 """
 
 import argparse
@@ -37,7 +37,7 @@ from colonnade.protocol.session import PartySession
 
 LIBRARY = f"{Path(cn.__file__).parent}/"
 JOB_FILE = Path(__file__).parents[1] / "examples" / "bank" / "job.toml"
-COUNTS = ["files", "functions", "switches", "with returns", "unguarded"]
+COUNTS = ["files", "functions", "switches", "with returns", "without rows", "unguarded"]
 # The guard's files: what runs in them, or is called from there, but for the script that `opened` plays.
 GUARD = (
     *("job_sheets.py", "routes.py", "signing.py", "protocol/sheet.py", "protocol/judging.py", "protocol/sums.py"),
@@ -65,7 +65,8 @@ class Walk:
             sys.setprofile(None)
         files = [code.co_filename.removeprefix(LIBRARY) for code in self._entered]
         self.files = list(dict.fromkeys(files))
-        switches = _changes(files), _changes(self._running), _changes(self._unguarded)
+        without_rows = [file for file in files if file not in BRINGING]
+        switches = _changes(files), _changes(self._running), _changes(without_rows), _changes(self._unguarded)
         counts = len(self.files), len(set(self._entered)), *switches
         self.counts = dict(zip(COUNTS, counts, strict=True))
 
