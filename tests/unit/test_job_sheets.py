@@ -72,6 +72,8 @@ class Suspicious:
 
 
 def changed(request: Message, name: str, value: Any) -> Message:
+    if name == "window":
+        return msgspec.structs.replace(request, first=request.first + 1)  # type: ignore[attr-defined]
     if name != "part":  # of a model: made of three fields
         return msgspec.structs.replace(request, **{name: value})
     fields = dict(zip(("coef", "centers", "scale"), value, strict=True))

@@ -36,7 +36,7 @@ def streamed_table(
         return None
     from pyarrow import parquet
 
-    with naming(f"Party {party!r}: the file {str(files[0])!r}", files[0]):
+    with naming(f"Party {party!r}: the {'file' if files == [data] else 'folder'} {str(data)!r}", files[0]):
         schema = parquet.read_schema(files[0])
     taken = taken_columns(party, roles)
     where = f"Party {party!r}: its table"

@@ -23,6 +23,8 @@ DRAWN, DRAWN_EACH = 8_000, 400
 # Starts of the second, beside the first clustering: single ones scatter by more than the 2 % that we want to be within
 # of a fit of all rows; with many clusters they scatter less, and cost more.
 STARTS, FEW_CLUSTERS = 3, 50
+# Of few rows a start costs next to nothing.
+MANY_STARTS, FEW_ROWS = 10, 2_000
 # Iterations of a start, and of the best one on all rows drawn, unless centres stand still before.
 SHORT, LONG, STILL = 10, 20, 1e-4
 
@@ -49,7 +51,7 @@ def refined_centers(
 
     Where the rows have no more than k distinct values, these values are the centres: they may be fewer than k.
     """
-    n_starts = STARTS if n_clusters < FEW_CLUSTERS else 1
+    n_starts = MANY_STARTS if len(X) <= FEW_ROWS else STARTS if n_clusters < FEW_CLUSTERS else 1
     return _clustered(X, weights, n_clusters, n_starts, LONG, rng, *([] if first is None else [first]))
 
 

@@ -435,7 +435,7 @@ def test_bytes_that_are_no_message_are_refused_and_logged(office: Office) -> Non
 
 def test_other_data_after_a_restart_loses_the_run_and_says_so(office: Office) -> None:
     office.ask(1, TOTAL)
-    office.data = TABLE + np.arange(80).reshape(40, 2)
+    office.data = TABLE * [1.0, 0.0]  # of another rank, and so of another total
     office.die_and_return()
     reply = office.ask(2, DRAW)
     assert isinstance(reply, Refused)

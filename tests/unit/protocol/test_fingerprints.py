@@ -1,7 +1,6 @@
 """A table's fingerprint changes with names and values, and with nothing else; and nobody can guess it."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +16,16 @@ from colonnade.privacy.identities import PinnedIdentity, identities_here, signin
 from colonnade.protocol.fingerprints import FINGERPRINT_BYTES, Tables, fingerprint, key_here, table_digest
 from colonnade.protocol.memory import KeptHere, Memory, TableKey
 from colonnade.protocol.session import PartyData
-from cut_blocks import in_blocks
 from harness import parties_of
 
 DATA = np.random.default_rng(0).normal(size=(BLOCK_ROWS + 5, 3))
 LABEL = np.arange(len(DATA), dtype=np.float64)
 
 
-class Recut:
-    """A table that is read by other blocks than all are."""
-
-    def __init__(self, table: Any) -> None:
-        self._table = table
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._table, name)
-
-    def map(self, work: Any, numbers: Any = None) -> Any:
-        return in_blocks(self._table.values, 100).map(work, numbers)
-
-
-def printed(
-    data: Any = DATA, memory: Memory | None = None, read: Callable[[Any], Any] = lambda table: table, **options: Any
-) -> bytes:
+def printed(data: Any = DATA, memory: Memory | None = None, **options: Any) -> bytes:
     party = cn.Party("bank", data, **{"label": LABEL, **options})
     people = identities_here(["bank"], os.urandom)
-    return fingerprint(PartyData(read(party.table), people["bank"], memory=memory or KeptHere([key_here("bank")])))
+    return fingerprint(PartyData(party.table, people["bank"], memory=memory or KeptHere([key_here("bank")])))
 
 
 def changed(row: int, column: int) -> Any:
@@ -54,7 +37,6 @@ def changed(row: int, column: int) -> Any:
 def test_the_same_table_has_the_same_however_it_lies_in_memory() -> None:
     assert printed() == printed(np.asfortranarray(DATA)) == printed(DATA.tolist())
     assert len(printed()) == FINGERPRINT_BYTES
-    assert printed() == printed(read=Recut), "nor does it matter by how many rows it is read"
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def federation(transport: Any = Loopback, **options: Any) -> cn.Federation:
     return cn.Federation(made_parties(label=False, **options), transport=transport)
 
 
-CORESET = federation().coreset(TASK, cn.ImportanceSampling(30), seed=3).coreset
+CORESET = federation().coreset(TASK, cn.ImportanceSampling(30), seed=4).coreset
 
 
 def fit(transport: Any = Loopback, task: Any = TASK, coreset: cn.Coreset = CORESET, **options: Any) -> cn.Run[Any]:
