@@ -97,7 +97,11 @@ def coordinates(block: Block, W: Floats, constant: bool) -> Iterator[Floats]:
 
 def leverage_in(W: Floats, constant: bool, block: Block) -> Floats:
     """Compute the leverages of a block's rows by a basis W of all."""
-    return np.concatenate([column_norms(U) for U in coordinates(block, W, constant)])
+    norms, first = np.empty(len(block.values)), 0
+    for U in coordinates(block, W, constant):
+        np.einsum("ji,ji->i", U, U, out=norms[first : first + U.shape[1]])
+        first += U.shape[1]
+    return norms
 
 
 def share_in(block: Block, total: float) -> Floats | float:
@@ -106,7 +110,9 @@ def share_in(block: Block, total: float) -> Floats | float:
 
 
 def _leverage_and_share(W: Floats, constant: bool, total: float, block: Block) -> Floats:
-    return leverage_in(W, constant, block) + share_in(block, total)
+    scores = leverage_in(W, constant, block)
+    scores += share_in(block, total)
+    return scores
 
 
 def _gram(constant: bool, block: Block) -> Floats:

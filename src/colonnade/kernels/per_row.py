@@ -113,7 +113,11 @@ class PerRow:
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # of NumPy's protocol
-        return np.concatenate([np.empty(0), *self.map(_values)]).astype(dtype or np.float64, copy=False)
+        whole, first = np.empty(self.n_rows), 0
+        for values in self.map(_values):
+            whole[first : first + len(values)] = values
+            first += len(values)
+        return whole.astype(dtype or np.float64, copy=False)
 
     def changed(self, change: OfBlock[Floats]) -> "PerRow":
         """Make other numbers of those of a block, and of its own number."""
