@@ -24,7 +24,7 @@ IN_FLIGHT = 2
 # How long a cluster may have no process at all.
 PATIENCE_SECONDS = 60.0
 # Where nobody else listens, addresses may do without TLS.
-ON_THIS_MACHINE = ("tcp://127.", "tcp://localhost:", "tcp://[::1]:", "inproc://")
+ON_THIS_MACHINE = ("tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:", "inproc://")
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,13 @@ class _Cluster:
 
     def _opened(self) -> Any:
         from distributed import Client
+        from distributed.security import Security
 
+        if self._scheduler.startswith("tls://") and not Security().get_connection_args("client").get("ssl_context"):
+            raise self._error(
+                "is not reached: Dask has no certificates for TLS. Set distributed.comm.tls in its configuration, "
+                "~/.config/dask/distributed.yaml"
+            )
         try:
             line = self._lines[self._scheduler] = Client(self._scheduler, set_as_default=False)
         except (OSError, ValueError, TypeError, RuntimeError) as error:  # as it calls what is wrong with certificates

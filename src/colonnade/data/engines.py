@@ -61,12 +61,17 @@ class Threads:
         return in_threads(work, rows.blocks(numbers))
 
 
+def n_cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
     """Give what `work` makes of each item, in their order, on as many threads as there are cores.
 
     Items are taken one after another by the caller's thread, and no more of them than are in flight.
     """
-    n_threads = os.cpu_count() or 1
+    n_threads = n_cores()
     with one_thread_each():
         # Work that has work done would wait for threads that wait for it.
         is_within = current_thread().name.startswith(THREADS)

@@ -23,7 +23,7 @@ from colonnade.preparation.reading import BY_NUMBER, Place
 ACCEPTED = (
     "Pass a 2-D array of numbers; a pandas, polars or pyarrow table, or whatever else gives an Arrow stream (collect a "
     "lazy one first); the path of a .parquet, .csv, .csv.gz, .arrow or .feather file, or of a folder of Parquet files; "
-    "or a Query."
+    "a pyarrow data set, also of several paths; or a Query."
 )
 PARQUET = (".parquet",)
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")

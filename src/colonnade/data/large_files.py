@@ -1,6 +1,8 @@
 """Which tables stay in their files: Parquet files that are large, and data sets of pyarrow's."""
 
+from collections.abc import Sequence
 from functools import partial, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from colonnade.data.value_checks import check_columns, check_row_weights
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.blocks import Block
+from colonnade.options import listed
+from colonnade.preparation.reading import is_number
 from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
@@ -32,11 +36,12 @@ def streamed_table(
     asked = engine is not None or is_data_set(data)
     files = parquet_paths(party, data)
     if files is None or roles.key is not None or prepare is not None:
-        _check_no_engine(party, engine, "is in no Parquet file, has a key, or is to be prepared")
+        held = {"is in no Parquet file": files is None, "has a key": roles.key is not None, "is to be prepared": True}
+        _check_no_engine(party, engine, next(why for why, holds in held.items() if holds))
         return None
     from pyarrow import parquet
 
-    with naming(f"Party {party!r}: the {'file' if files == [data] else 'folder'} {str(data)!r}", files[0]):
+    with naming(f"Party {party!r}: the {'file' if str(files[0]) == str(data) else 'folder'} {str(data)!r}", files[0]):
         schema = parquet.read_schema(files[0])
     taken = taken_columns(party, roles)
     where = f"Party {party!r}: its table"
@@ -46,14 +51,34 @@ def streamed_table(
     ordered = features if label is None else [*features, label]
     if other := [name for name in ordered if not _is_plain_number(schema.field(name).type)]:
         _check_no_engine(party, engine, f"has a column that is no number, {other[0]!r}")
+        _check_numbers(party, files, schema, [name for name in other if name != label])
         return None
     rows = open_rows(where, files, ordered)
+    if is_data_set(data) and not _is_whole(data, schema, rows.n_rows):
+        _check_no_engine(party, engine, "is a data set with a filter, partitions or a schema of its own")
+        return None
     if not rows.n_rows or not ordered or (not asked and rows.n_rows * len(ordered) * 8 <= STREAMED_BYTES):
         return None
     weights, marks = _beside(party, data, taken)
     table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
     _check(party, table, [schema.field(name).type for name in ordered])
     return table
+
+
+def _check_numbers(party: str, files: Sequence[Path], schema: Any, others: Sequence[str]) -> None:
+    """Say that columns are no numbers before a table is read that may not fit into memory."""
+    named = [f"{name!r} ({schema.field(name).type})" for name in others if not is_number(schema.field(name).type)]
+    if named and sum(path.stat().st_size for path in files) > STREAMED_BYTES:
+        raise InputError(
+            f"Party {party!r}: {len(named)} column(s) are not numbers: {listed(named)}. Leave them out by the owner's "
+            "columns or never_columns (policy=), write numbers in their place, or pass prepare=, for which the table "
+            "must fit into memory."
+        )
+
+
+def _is_whole(data: Any, schema: Any, n_rows: int) -> bool:
+    """Tell whether a data set is its files, and not some of their rows, or other columns."""
+    return bool(data.schema.equals(schema) and data.count_rows() == n_rows)
 
 
 def _check_no_engine(party: str, engine: Engine | None, why: str) -> None:

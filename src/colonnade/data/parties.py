@@ -9,6 +9,7 @@ from colonnade.catalogue import check_policy
 from colonnade.data.engines import Engine
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import has_names
+from colonnade.data.streams import StreamedTable
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
@@ -82,6 +83,11 @@ class Party:
             raise InputError(f"Party {name!r}: {policy!r} is not a policy. Pass for instance Policy(never=['labels']).")
         if identity is not None and identity.name != name:
             raise InputError(f"Party {name!r} was given the identity of {identity.name!r}. Give it its own.")
+        if engine is not None and not callable(getattr(engine, "map", None)):
+            raise InputError(
+                f"Party {name!r}: {engine!r} is no engine. Pass for instance cn.DaskEngine('tls://machine:8786'), or "
+                "leave out engine=: then threads of this process work."
+            )
         self.name = name
         self.policy = policy or Policy(level="open")
         check_policy(self.policy)
@@ -108,7 +114,8 @@ class Party:
         table = self.table
         label = "" if table.label_name is None else f", label {table.label_name!r}"
         what = "features" if table.preparing is None else "columns to prepare"
-        return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} {what}{label})"
+        where = ", in its files" if isinstance(table, StreamedTable) else ""
+        return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} {what}{label}{where})"
 
 
 def check_party_name(name: object) -> None:

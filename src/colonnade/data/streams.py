@@ -1,4 +1,4 @@
-"""A party's table that stays in its Parquet files: only the rows that are being worked on are ever in memory.
+"""A party's table that stays in its Parquet files: in memory are the rows that are being worked on, and a few more.
 
 Every pass reads the files from first row to last, and cuts them into the same blocks, however their writers grouped
 rows. Files that change between two passes are no table any more.
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -34,6 +35,7 @@ PIECE_ROWS = 16 * BLOCK_ROWS
 BUFFER_BYTES = 1 << 20
 # Of a file, stopped within it: as many jobs as read it in turn, window by window.
 MOST_STOPPED = 4
+_STOPPING = Lock()
 
 
 class Look(NamedTuple):
@@ -87,16 +89,21 @@ class ParquetRows:
         n_blocks = n_blocks_of(self.n_rows)
         self.check_unchanged()
         if isinstance(numbers, range) and numbers.step == 1 and len(numbers) < n_blocks:
-            reader = self._stopped.pop(numbers.start, None) or self._read(range(numbers.start, n_blocks))
+            with _STOPPING:
+                reader = self._stopped.pop(numbers.start, None) or self._read(range(numbers.start, n_blocks))
             yield from islice(reader, len(numbers))
             if numbers.stop < n_blocks:
-                while len(self._stopped) >= MOST_STOPPED:
-                    self._stopped.pop(next(iter(self._stopped)))
-                self._stopped[numbers.stop] = reader
+                self._stop(numbers.stop, reader)
         else:
             yield from self._read(range(n_blocks) if numbers is None else frozenset(numbers))
         # What was read of files that were being written is nothing: nobody is given the end of it.
         self.check_unchanged()
+
+    def _stop(self, number: int, reader: Iterator[Block]) -> None:
+        with _STOPPING:
+            while len(self._stopped) >= MOST_STOPPED:
+                self._stopped.pop(next(iter(self._stopped)))
+            self._stopped[number] = reader
 
     def _read(self, wanted: Collection[int]) -> Iterator[Block]:
         parts: dict[int, Floats] = {}

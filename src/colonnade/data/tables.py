@@ -1,6 +1,5 @@
 """What a party holds: its rows, checked once at the door, read block by block ever after."""
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
-from colonnade.data.engines import Engine, in_threads
+from colonnade.data.engines import Engine, in_threads, n_cores
 from colonnade.data.filling import largest_in_size
 from colonnade.data.keys import Duplicates
 from colonnade.data.large_files import streamed_table
@@ -75,7 +74,7 @@ class ArrayTable:
         """Give what `work` makes of each block, a view; on all cores."""
         asked = range(n_blocks_of(self.n_rows)) if numbers is None else numbers
         # Some at once: to hand a block to a thread costs as much as light work on it.
-        some = min(AT_ONCE, -(-len(asked) // (os.cpu_count() or 1)) or 1)
+        some = min(AT_ONCE, -(-len(asked) // n_cores()) or 1)
         groups = [asked[start : start + some] for start in range(0, len(asked), some)]
         return chain.from_iterable(in_threads(partial(_of_blocks, self.values, work), groups))
 

@@ -1,7 +1,7 @@
 """A model applied window by window: what a party expects of a server that asks so, and how it computes a window.
 
 Every window is asked for once, in order, and is as long as the job sheet and the model say: so the numbers that a
-server is told are those that one question for all rows would tell.
+server is told are those that one question for all rows would tell. Where they are rounded, each window tells its range.
 """
 
 from collections.abc import Callable, Iterator
@@ -69,6 +69,15 @@ class Windows(Route):
     def can_end(self) -> bool:
         """No: windows are due."""
         return False
+
+
+def windows_due(state: PartyState, request: Message) -> float:
+    """Say how many times as much as the first window of a question all of its windows are; 1 of anything else."""
+    window = getattr(request, "window", None)
+    if not isinstance(window, Window) or window.first or not window.stop:
+        return 1.0
+    rows = state.selection()
+    return max((rows.n_rows if isinstance(rows, CountedRows) else len(rows)) / window.stop, 1.0)
 
 
 def check_window(state: PartyState, request: Message, window: Window) -> None:

@@ -23,6 +23,8 @@ UNLIKELY = 35.0
 ROUNDING = 2.0**-50
 # All rows together are fewer steps than 2^62, whatever is rounded up.
 TOTAL_BITS = 61
+# Smaller scores, which have lost digits, count as none.
+SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
 # Rows that share fewer steps than a total of so many bits has are laid out anew, by themselves.
 COARSE_BITS = 52
 # Classes of rows of similar score, within a factor of 2. Finer ones gain nothing (MSD and credit default; judged on
@@ -126,7 +128,7 @@ def held_out(n_rows: int, fraction: float, seed: int) -> PerRow:
     listed.
     """
     count = round(fraction * n_rows)
-    start = int(np.random.default_rng(seed).integers(n_rows))
+    start = int(_stream(seed, 0).integers(n_rows))
     return numbers_by(n_rows, partial(_marks, n_rows, count, seed, start))
 
 
@@ -135,7 +137,7 @@ def _marks(n_rows: int, count: int, seed: int, start: int, number: int) -> Float
     # Of n places, `start` on, every n / count-th has a mark: those before a row are as many as those before another.
     before, until = ((place * count + start) // n_rows for place in (first, end))
     marks = np.zeros(end - first)
-    marks[np.random.default_rng([seed, number]).permutation(end - first)[: until - before]] = 1.0
+    marks[_stream(seed, number + 1).permutation(end - first)[: until - before]] = 1.0
     return marks
 
 
@@ -148,6 +150,11 @@ def _laid(scores: PerRow, count: int) -> tuple["_Line", "_Certain"]:
     left_out = _by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
     others, more = _laid(scores.changed(partial(_without, left_out)), certain.left)
     return others, more.joined(certain.rows)
+
+
+def _stream(seed: int, number: int) -> np.random.Generator:
+    """Give one of the streams of a seed: no two are alike."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 
 def _cut(total: int, count: int, within: Rows | int) -> Rows:
@@ -233,7 +240,10 @@ class _Line:
         """Give c, by which the chance of a score, also of a certain row, is min(1, c g_i)."""
         # So that the product with c is no less than 1 for a certain row, however it rounds.
         least = (1 + ROUNDING) / float(scores[certain.rows].min(initial=np.inf))
-        return max(ldexp(certain.left / certain.rest, self.exponent), least) if certain.left else least
+        if not certain.left:
+            return least
+        per_step, step = certain.left / certain.rest, ldexp(1.0, -self.exponent)
+        return max(per_step / step if per_step < LARGEST * step else LARGEST, least)
 
     def _longest(self, lowest: int) -> tuple[Rows, Rows]:
         """List the rows of this class and of those above it, and their lengths."""
@@ -261,7 +271,7 @@ def _lengths(exponent: int, scores: Floats) -> Floats:
     """Count the steps of each score, one at least where it is positive."""
     # In two factors, each of which is there, however small the scores are.
     steps = np.rint(scores * ldexp(1.0, exponent // 2) * ldexp(1.0, exponent - exponent // 2))
-    return np.maximum(steps, scores > 0)
+    return np.maximum(steps, scores >= SMALLEST)
 
 
 def _without(left_out: Mapping[int, Rows], number: int, scores: Floats) -> Floats:
@@ -300,7 +310,7 @@ def _rows_at_random(
     """Find the rows at places of a block's line, on which rows are in a random order, some left out."""
     steps = _lengths(exponent, scores).astype(np.int64)
     steps[left_out.get(number, [])] = 0
-    order = np.random.default_rng([key, number]).permutation(len(steps))
+    order = _stream(key, number).permutation(len(steps))
     at = np.searchsorted(np.cumsum(steps[order]), wanted[number], side="right")
     return np.sort(order[at]) + number * BLOCK_ROWS
 

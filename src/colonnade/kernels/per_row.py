@@ -82,10 +82,6 @@ class PerRow:
         """Find the smallest above 0."""
         return min(self.map(_least))
 
-    def all_positive(self, rows: Rows) -> bool:
-        """Tell whether those of rows are above 0."""
-        return bool(self[rows].all())
-
     def positive_rows(self) -> Rows:
         """List the rows whose number is above 0."""
         return np.concatenate(list(self.map(_positive)))

@@ -85,8 +85,11 @@ class Allowance:
         self._request_times.append(tick)
         return None
 
-    def objection_to_reply(self, request: Message, reply: Message, known_by: str) -> str | None:
-        """Count what a reply to a request, known by a digest, tells, on the disk, or say why it is too much."""
+    def objection_to_reply(self, request: Message, reply: Message, known_by: str, times: float = 1.0) -> str | None:
+        """Count what a reply to a request, known by a digest, tells, on the disk, or say why it is too much.
+
+        All that the question is about will be so many times as much: nothing of it is told where that is too much.
+        """
         told = {name: count for name, count in amounts(request, reply).items() if count}
         if not told:
             return None
@@ -96,10 +99,10 @@ class Allowance:
         spent = record.spent.setdefault(self._server, {})
         for name, count in told.items():
             most, before = getattr(self._a_day, name), spent.get(name, 0)
-            if most is not None and before + count > most:
+            if most is not None and before + count * (1.0 if name == "models" else times) > most:
                 return (
                     f"its owner's policy limits replies to {most:,} {COUNTED[name]} a day; {before:,} were sent today, "
-                    f"and this reply has {count:,}. Ask for fewer, or wait until tomorrow (UTC)"
+                    f"and this reply has {_in_all(count, times)}. Ask for fewer, or wait until tomorrow (UTC)"
                 )
             spent[name] = before + count
         record.last = known_by
@@ -119,3 +122,7 @@ class Allowance:
             if record.day >= today:  # later, where the calendar was set back: no day begins twice
                 return record
         return _SpentOnDay(today)
+
+
+def _in_all(count: int, times: float) -> str:
+    return f"{count:,}" if times == 1 else f"{count:,}, with those that follow it {count * times:,.0f}"

@@ -14,6 +14,7 @@ from typing import Literal
 
 from colonnade.contracts import Alignment
 from colonnade.errors import ColonnadeError, EngineError, RemoteProtocolError
+from colonnade.evaluation.windows import windows_due
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
@@ -262,7 +263,7 @@ class PartyDesk:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_reply(request, reply, digest):
+        if objection := self._allowance.objection_to_reply(request, reply, digest, windows_due(session.state, request)):
             return Refused("policy", f"{objection}.")
         received, aligned = session.state.received, session.state.aligned
         if received is not None and received is not before.received:

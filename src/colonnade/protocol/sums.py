@@ -145,12 +145,6 @@ def effective_rows(rows: Rows, weights: Floats) -> float:
     return float(total.sum() ** 2 / max(float(total @ total), TINY))
 
 
-def rows_alike(rows: Rows, weights: Floats) -> int:
-    """Count distinct rows as if all weighed what the heaviest does: its part of a sum is one over that, at most."""
-    total = _by_row(rows, weights)
-    return alike_by(float(total.sum()), float(total.max()))
-
-
 def alike_by(total: float, largest: float) -> int:
     """Count rows as if all weighed what the heaviest does, from the weight of all and of that one."""
     return int(total / max(largest, TINY) * (1 + ROUNDING))

@@ -23,7 +23,7 @@ VALUES = np.random.default_rng(0).normal(size=(N, 4))
 
 @pytest.fixture(autouse=True)
 def four_cores(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
     before = set(threading.enumerate())
     yield
     left = [each.name for each in threading.enumerate() if each not in before]

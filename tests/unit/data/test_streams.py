@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from pyarrow import csv, parquet
 
 import colonnade as cn
 from colonnade.data import large_files
+from colonnade.data.engines import Threads
 from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
@@ -220,9 +222,60 @@ def test_what_is_wrong_with_a_value_is_said_when_it_is_opened(tmp_path: Path, co
         read_table("bank", ds.dataset(written(tmp_path, bad=column)))
 
 
+def test_a_data_set_is_what_it_scans_and_not_its_files(tmp_path: Path) -> None:
+    """Rows that a filter leaves out, and columns that a schema does, stay out; a partition's column is one."""
+    path = written(tmp_path)
+    filtered = read_table("bank", ds.dataset(path).filter(ds.field("a") < 0.0))
+    assert isinstance(filtered, ArrayTable)
+    assert_array_equal(filtered.values, VALUES[VALUES[:, 0] < 0.0])
+    narrow = read_table("bank", ds.dataset(path, schema=pa.schema([("b", pa.float64())])))
+    assert narrow.feature_names == ("b",)
+    for kind in (1, 2):
+        (tmp_path / "parts" / f"kind={kind}").mkdir(parents=True)
+        parquet.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "parts" / f"kind={kind}" / "t.parquet")
+    assert read_table("bank", ds.dataset(tmp_path / "parts", partitioning="hive")).feature_names == ("a", "kind")
+
+
+def test_several_threads_read_windows_of_one_table(tmp_path: Path) -> None:
+    table = streamed(written(tmp_path))
+    found: list[bool] = []
+
+    def read(turn: int) -> None:
+        for number in range(12):
+            place = (number + turn) % 4
+            (block,) = table.rows.blocks(range(place, place + 1))
+            found.append(bool((block.values == VALUES[block.rows]).all()))
+
+    threads = [threading.Thread(target=read, args=(turn,)) for turn in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 72
+
+
 def test_a_data_set_that_is_no_parquet_is_read(tmp_path: Path) -> None:
     csv.write_csv(pa.table({"a": [1.0, 2.0]}), tmp_path / "t.csv")
     assert isinstance(read_table("bank", ds.dataset(tmp_path, format="csv")), ArrayTable)
+
+
+def test_what_cannot_be_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(tmp_path)
+    with pytest.raises(cn.InputError, match=r"'dask' is no engine\. Pass for instance cn\.DaskEngine"):
+        cn.Party("bank", path, engine="dask")  # type: ignore[arg-type]
+    refused: list[tuple[Any, dict[str, Any], str]] = [
+        (VALUES, {}, "is in no Parquet file"),
+        (path, {"key": "a"}, "has a key"),
+        (path, {"prepare": "auto"}, "is to be prepared"),
+        (written(tmp_path, (9,), "words.parquet", job=["clerk"] * N_ROWS), {}, "has a column that is no number, 'job'"),
+    ]
+    for data, options, why in refused:
+        with pytest.raises(cn.InputError, match=f"stay in Parquet files, and this one {why}"):
+            cn.Party("bank", data, engine=Threads(), **options)
+    monkeypatch.setattr(large_files, "STREAMED_BYTES", 1000)
+    with pytest.raises(cn.InputError, match=r"1 column\(s\) are not numbers: 'job' \(string\). Leave them out"):
+        cn.Party("bank", tmp_path / "words.parquet")
+    assert repr(cn.Party("bank", path)) == f"Party('bank', {N_ROWS} rows, 4 features, in its files)"
 
 
 # Files that change.

@@ -259,6 +259,19 @@ def test_a_session_without_a_sheet_knows_windows_too(first: int, stop: int) -> N
         assert "a window of rows" in reply.reason
 
 
+def test_logits_that_a_server_makes_up_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A number a row is what the label party holds of its own; of more, no more than a message ever had."""
+    monkeypatch.setattr("colonnade.evaluation.classes.party.MAX_NUMBERS", 500)
+    table = read_table("a", np.arange(20.0).reshape(10, 2), label=np.ones(10))
+    session = party_session(table, Policy(level="open"))
+    for request in (Hello(WIRE_VERSION), UseAllRows()):
+        session.answer(request)
+    reply = session.answer(BringLogits(sendable_floats(np.zeros((10, 51))), 0, 10))
+    assert isinstance(reply, Refused)
+    assert "logits of the others would be 510 numbers, and it keeps 500 at most" in reply.reason
+    assert not isinstance(session.answer(BringLogits(sendable_floats(np.zeros((10, 50))), 0, 10)), Refused)
+
+
 class Meddled(InProcess):
     """A party that changes its reply to the last window."""
 

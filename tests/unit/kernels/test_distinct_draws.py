@@ -123,3 +123,16 @@ def test_even_draws_by_weight_are_distinct_draws() -> None:
         factor, rows = draw_evenly_distinct(5, count, np.random.default_rng(1), weights)
         assert factor == even_factor(5, count, weights) == distinct_factor(weights, count)
         np.testing.assert_array_equal(rows, draw_distinct(weights, count, np.random.default_rng(1))[1])
+
+
+def test_scores_that_have_lost_digits_count_as_none() -> None:
+    """Beside others they would be drawn by chances that no number holds."""
+    scores = np.where(np.arange(50) < 3, 1.0, 1e-310)
+    factor, rows = draw_distinct(numbers_in(scores), 10, np.random.default_rng(0))
+    assert rows.tolist() == [0, 1, 2]
+    assert np.isfinite(factor)
+    assert chances(factor, scores[:3]).tolist() == [1.0, 1.0, 1.0]
+    small = np.geomspace(1e-307, 1e-300, 50)
+    factor, rows = draw_distinct(numbers_in(small), 10, np.random.default_rng(0))
+    assert len(rows) == 10
+    assert np.isfinite(factor)

@@ -16,6 +16,7 @@ import colonnade as cn
 from colonnade.catalogue import HANDLERS, OPENING, codec, party_session
 from colonnade.contracts import PartyCard, Roster
 from colonnade.errors import EngineError
+from colonnade.evaluation.clustering import AskPartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels.arrays import Rows
@@ -470,6 +471,19 @@ def test_rows_a_day_outlive_a_restart_and_end_with_the_day(tmp_path: Path) -> No
     assert "limits replies to 100 rows a day; 80 were sent today, and this reply has 40" in reply.reason
     office.now += timedelta(days=1)
     assert isinstance(office.ask(4, columns), Columns), "and the run goes on"
+
+
+def test_a_question_of_many_windows_is_refused_before_the_first_is_told(tmp_path: Path) -> None:
+    """Else a day would be spent on a part that is good for nothing."""
+    office = Office(tmp_path, a_day=DayLimits(rows=30_000))
+    office.data = np.random.default_rng(0).normal(size=(40_000, 2))
+    office.die_and_return()
+    office.ask(1, UseAllRows())
+    centers = sendable_floats(np.zeros((20, 2)))
+    reply = office.ask(2, AskPartialDistances(centers, None, 0, 16_384))
+    assert isinstance(reply, Refused)
+    assert "limits replies to 30,000 rows a day; 0 were sent today" in reply.reason
+    assert "with those that follow it 40,000" in reply.reason
 
 
 def test_a_calendar_that_is_set_back_gives_no_second_day(tmp_path: Path) -> None:

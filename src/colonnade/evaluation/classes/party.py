@@ -29,7 +29,7 @@ from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER
-from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.privacy.pair_keys import SHARED
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
@@ -73,7 +73,12 @@ def _brought(state: PartyState, request: BringLogits | AskClassLosses) -> Brough
     before = state.learning if isinstance(state.learning, BroughtLogits) and request.first else BroughtLogits(0, ())
     if before.stop != request.first or len(request.others) > request.stop - request.first:
         raise checks.wrong(SERVER, request, f"logits from {request.first} on, where {before.stop} would be next")
-    return BroughtLogits(request.stop, (*before.logits, request.others))
+    brought, most = (*before.logits, request.others), max(MAX_NUMBERS, len(state.selection()))
+    if (n_numbers := sum(each.size for each in brought)) > most:
+        raise InputError(
+            f"logits of the others would be {n_numbers:,} numbers, and it keeps {most:,} at most. Evaluate fewer rows."
+        )
+    return BroughtLogits(request.stop, brought)
 
 
 def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) -> tuple[PartyState, Message]:
