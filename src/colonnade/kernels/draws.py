@@ -128,7 +128,7 @@ def held_out(n_rows: int, fraction: float, seed: int) -> PerRow:
     listed.
     """
     count = round(fraction * n_rows)
-    start = int(_stream(seed, 0).integers(n_rows))
+    start = int(np.random.default_rng(seed).integers(n_rows))
     return numbers_by(n_rows, partial(_marks, n_rows, count, seed, start))
 
 
@@ -137,7 +137,7 @@ def _marks(n_rows: int, count: int, seed: int, start: int, number: int) -> Float
     # Of n places, `start` on, every n / count-th has a mark: those before a row are as many as those before another.
     before, until = ((place * count + start) // n_rows for place in (first, end))
     marks = np.zeros(end - first)
-    marks[_stream(seed, number + 1).permutation(end - first)[: until - before]] = 1.0
+    marks[np.random.default_rng([seed, number]).permutation(end - first)[: until - before]] = 1.0
     return marks
 
 
@@ -150,11 +150,6 @@ def _laid(scores: PerRow, count: int) -> tuple["_Line", "_Certain"]:
     left_out = _by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
     others, more = _laid(scores.changed(partial(_without, left_out)), certain.left)
     return others, more.joined(certain.rows)
-
-
-def _stream(seed: int, number: int) -> np.random.Generator:
-    """Give one of the streams of a seed: no two are alike."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
 
 def _cut(total: int, count: int, within: Rows | int) -> Rows:
@@ -310,7 +305,7 @@ def _rows_at_random(
     """Find the rows at places of a block's line, on which rows are in a random order, some left out."""
     steps = _lengths(exponent, scores).astype(np.int64)
     steps[left_out.get(number, [])] = 0
-    order = _stream(key, number).permutation(len(steps))
+    order = np.random.default_rng([key, number]).permutation(len(steps))
     at = np.searchsorted(np.cumsum(steps[order]), wanted[number], side="right")
     return np.sort(order[at]) + number * BLOCK_ROWS
 
