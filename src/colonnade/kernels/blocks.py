@@ -69,10 +69,11 @@ def rows_of_block(number: int, n_rows: int = BLOCK_ROWS) -> slice:
     return slice(number * BLOCK_ROWS, number * BLOCK_ROWS + n_rows)
 
 
-def numbers_of(rows: Rows) -> list[int]:
-    """List the blocks in which rows are, ascending."""
-    numbers: list[int] = np.unique(rows // BLOCK_ROWS).tolist()
-    return numbers
+def by_block(numbers: Rows, values: Rows) -> dict[int, Rows]:
+    """Put together the values of each block, in the order of blocks."""
+    order = np.argsort(numbers, kind="stable")
+    found, firsts = np.unique(numbers[order], return_index=True)
+    return dict(zip(found.tolist(), np.split(values[order], firsts[1:]), strict=True)) if len(found) else {}
 
 
 def values_of(block: Block) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import BLOCK_ROWS
+from colonnade.kernels.blocks import BLOCK_ROWS, by_block
 from colonnade.kernels.per_row import PerRow, numbers_by
 
 # exp(-35) is below 10^-15.
@@ -147,7 +147,7 @@ def _laid(scores: PerRow, count: int) -> tuple["_Line", "_Certain"]:
     certain = line.certain(count)
     if not certain.left or certain.rest >> COARSE_BITS:
         return line, certain
-    left_out = _by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
+    left_out = by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
     others, more = _laid(scores.changed(partial(_without, left_out)), certain.left)
     return others, more.joined(certain.rows)
 
@@ -207,12 +207,12 @@ class _Line:
         np.subtract.at(own, certain.rows // BLOCK_ROWS, certain.steps)
         ends = np.cumsum(own[order])
         place = np.searchsorted(ends, points, side="right")
-        left_out = _by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
+        left_out = by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
         within = points - (ends - own[order])[place]
         return self._rows(partial(_rows_at_random, self.exponent, left_out, key), order[place], within)
 
     def _rows(self, find: Callable[[Mapping[int, Rows], int, Floats], Rows], numbers: Rows, within: Rows) -> Rows:
-        wanted = _by_block(numbers, within)
+        wanted = by_block(numbers, within)
         return np.concatenate(list(self.scores.map(partial(find, wanted), list(wanted))))
 
     def certain(self, count: int) -> _Certain:
@@ -253,13 +253,6 @@ def _line(scores: PerRow) -> _Line:
     found = list(scores.map(partial(_measured, exponent)))
     lengths, counts = (np.array(each) for each in zip(*found, strict=True))
     return _Line(scores, exponent, lengths, counts, int(lengths.sum()))
-
-
-def _by_block(numbers: Rows, values: Rows) -> dict[int, Rows]:
-    """Put together the values of each block, in the order of blocks."""
-    order = np.argsort(numbers, kind="stable")
-    found, firsts = np.unique(numbers[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(values[order], firsts[1:]), strict=True)) if len(found) else {}
 
 
 def _lengths(exponent: int, scores: Floats) -> Floats:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, n_blocks_of, numbers_of, rows_of_block
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, by_block, n_blocks_of, rows_of_block
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -101,11 +101,9 @@ class PerRow:
     def __getitem__(self, rows: Rows) -> Floats:
         """Compute the numbers of rows, in any order, also repeatedly."""
         order = np.argsort(rows, kind="stable")
-        numbers = numbers_of(rows)
-        ends = np.searchsorted(rows[order], [(number + 1) * BLOCK_ROWS for number in numbers])
-        wanted = dict(zip(numbers, np.split(rows[order], ends[:-1]), strict=True)) if numbers else {}
+        wanted = by_block(rows[order] // BLOCK_ROWS, rows[order] % BLOCK_ROWS)
         found = np.empty(len(rows))
-        found[order] = np.concatenate([np.empty(0), *self.map(partial(_taken, wanted), numbers)])
+        found[order] = np.concatenate([np.empty(0), *self.map(partial(_taken, wanted), list(wanted))])
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # of NumPy's protocol
@@ -203,5 +201,5 @@ def _positive(number: int, values: Floats) -> Rows:
 
 
 def _taken(wanted: dict[int, Rows], number: int, values: Floats) -> Floats:
-    taken: Floats = values[wanted[number] - number * BLOCK_ROWS]
+    taken: Floats = values[wanted[number]]
     return taken

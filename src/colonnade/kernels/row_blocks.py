@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, Work, n_blocks_of, numbers_of, rows_of_block
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, Work, by_block, n_blocks_of, rows_of_block
 from colonnade.kernels.per_row import PerRow, numbers_in, ones
 
 R = TypeVar("R")
@@ -91,16 +91,14 @@ def _narrowed(work: Work[R], n_columns: int, block: Block) -> R:
 
 def taken(blocks: RowBlocks, rows: Rows) -> tuple[Floats, Floats | None]:
     """Copy rows, ascending, and what they count: shapes (k, c) and (k,), or None where all count 1; k is not 0."""
-    numbers = numbers_of(rows)
-    ends = np.searchsorted(rows, [(number + 1) * BLOCK_ROWS for number in numbers])
-    wanted = dict(zip(numbers, np.split(rows, ends[:-1]), strict=True))
-    found = list(blocks.map(partial(_taken, wanted), numbers))
+    wanted = by_block(rows // BLOCK_ROWS, rows % BLOCK_ROWS)
+    found = list(blocks.map(partial(_taken, wanted), list(wanted)))
     weights = [own for _, own in found if own is not None]
     return np.concatenate([values for values, _ in found]), np.concatenate(weights) if weights else None
 
 
 def _taken(wanted: Mapping[int, Rows], block: Block) -> tuple[Floats, Floats | None]:
-    here = wanted[block.number] - block.number * BLOCK_ROWS
+    here = wanted[block.number]
     return block.values[here], None if block.weights is None else block.weights[here]
 
 

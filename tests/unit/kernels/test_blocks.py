@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of, numbers_of, values_of
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, by_block, n_blocks_of, values_of
 from colonnade.kernels.row_blocks import ArrayBlocks, FirstColumns, Unweighted, taken
 
 N = 2 * BLOCK_ROWS + 100
@@ -53,7 +53,9 @@ def test_rows_by_their_ids_are_those_of_the_array(rows: list[int]) -> None:
     values, nothing = taken(ArrayBlocks(VALUES), ids)
     np.testing.assert_array_equal(values, VALUES[ids])
     assert nothing is None
-    assert numbers_of(ids) == sorted({row // BLOCK_ROWS for row in rows})
+    grouped = by_block(ids // BLOCK_ROWS, ids)
+    assert list(grouped) == sorted({row // BLOCK_ROWS for row in rows})
+    assert all(own.tolist() == [row for row in rows if row // BLOCK_ROWS == number] for number, own in grouped.items())
 
 
 def test_rows_are_copied_from_no_other_block() -> None:
