@@ -10,11 +10,8 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(PROJECT / "scripts" / "statistics_page.py"))
 LINES = SCRIPT["read"](PROJECT / "benchmarks" / "coverage.jsonl")
-# These miss the bar: their intervals hold too often. The page says so.
-TOO_OFTEN = [
-    ("credit default, classes", "distinct", "rounded", 500),
-    ("credit default, classes", "stratified", "rounded", 1000),
-]
+# One misses the bar: a single coefficient's interval held 179 times of 200. The page says so, and what other seeds give.
+TOO_SELDOM = [("KC House", "table", "distinct", "rounded", 500)]
 BARRED = [line for line in LINES if line["barred"]]
 
 
@@ -24,8 +21,8 @@ def test_the_table_is_that_of_the_stored_lines() -> None:
 
 
 def marked(line: dict[str, Any]) -> Any:
-    missed = tuple(line[name] for name in ("table", "draws", "wire", "size")) in TOO_OFTEN
-    marks = [pytest.mark.xfail(reason="open: calibrated weights gain more than rows tell", strict=True)] * missed
+    missed = tuple(line[name] for name in ("table", "of", "draws", "wire", "size")) in TOO_SELDOM
+    marks = [pytest.mark.xfail(reason="chance: of 1,000 other seeds 93.6 % held", strict=True)] * missed
     return pytest.param(line, marks=marks, id="-".join(str(line[name]) for name in list(line)[:5]))
 
 
