@@ -568,13 +568,15 @@ class ClusteringTask(Protocol[M_co]):
 class Solution(Generic[T]):
     """What a solver found: the model, what is worth knowing of how it was found, and what its rows say of it.
 
-    `errors` finds the coefficients' standard errors in a view, where the solver has seen what they take.
+    `precision` finds what `certify` needs, and `errors` the coefficients' standard errors in a view, where the solver
+    has seen what they take: at once, or `later`, when somebody asks for them.
     """
 
     model: T
     facts: Mapping[str, float]
-    precision: Precision | None = None
+    precision: Callable[[], Precision | None] | None = None
     errors: Callable[[JobView], StandardErrors] | None = None
+    later: bool = False
 
 
 class Solver(Protocol):

@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,7 @@ from colonnade.tasks.registry import read_model
 from colonnade.tasks.summary import Covariance, Of, Summary, summarise
 
 M = TypeVar("M")
+T = TypeVar("T")
 CORESET, LEDGER, EVIDENCE = "coreset.arrow", "ledger.json", "evidence.json"
 RUN = Layout(
     "run",
@@ -43,6 +45,25 @@ RUN = Layout(
     oldest=2,
     newest=2,
 )
+
+
+class _Found(Generic[T]):
+    """A field that is given as it is, or as how to find it: then it is found when it is first read."""
+
+    def __set_name__(self, _: type[object], name: str) -> None:
+        self._name = name
+
+    def __get__(self, run: object, _: type[object] | None = None) -> T | None:
+        if run is None:  # the field's default
+            return None
+        given = vars(run)[self._name]
+        if callable(given):
+            vars(run)[self._name] = given = given()
+        found: T | None = given
+        return found
+
+    def __set__(self, run: object, given: T | Callable[[], T | None] | None) -> None:
+        vars(run)[self._name] = given
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +97,8 @@ class Run(Generic[M]):
     versions : dict of str to str
         Of Python, NumPy and Colonnade.
     precision : Precision or None
-        What the coreset's rows say of the model, where the server saw them: `Federation.certify` uses it.
+        What the coreset's rows say of the model, where the server saw them: `Federation.certify` uses it. Of rounded
+        rows it is found when it is first read, and so are `errors`; until then the run keeps their codes.
     tables : Tables or None
         The fingerprints of the parties' tables, which change with their data and tell nothing else; None in runs of
         earlier versions.
@@ -108,10 +130,10 @@ class Run(Generic[M]):
     ledger: Ledger
     seconds: float
     versions: dict[str, str]
-    precision: Precision | None = None
+    precision: _Found[Precision] = _Found()
     tables: Tables | None = field(default=None, repr=False)
     why: str | None = None
-    errors: StandardErrors | None = field(default=None, repr=False)
+    errors: _Found[StandardErrors] = _Found()
 
     def __repr__(self) -> str:
         # Rows, weights and what was sent have their own places: `coreset`, `ledger`, `disclosure`.

@@ -5,6 +5,7 @@ said in: every text has the digest of the run's sheet in it.
 """
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
 import msgspec
@@ -78,7 +79,23 @@ def weights_statement(party: str, sheet: bytes, weights: Floats) -> bytes:
 
 def draw_statement(party: str, sheet: bytes, view: bytes, rows: Rows) -> bytes:
     """Give the text that a party signs to say: these rows I drew, of those that count in this view."""
-    return digest(PROTOCOL, b"draw", sheet, party.encode(), view, np.ascontiguousarray(rows, "<i8").tobytes())
+    (statement,) = draw_statements(sheet, view, [SignedRows(party, rows, b"")])
+    return statement
+
+
+def draw_statements(sheet: bytes, view: bytes, drawn: Iterable[SignedRows]) -> Iterator[bytes]:
+    """Give the texts that parties sign likewise, one after another; how all of them begin is hashed once."""
+    begun, seen = hashlib.sha256(_text(PROTOCOL, b"draw", sheet)), _text(view)
+    for each in drawn:
+        hashed = begun.copy()
+        rows = np.ascontiguousarray(each.rows, "<i8").tobytes()
+        hashed.update(_text(each.party.encode()) + seen + _text(rows))
+        yield hashed.digest()
+
+
+def _text(*parts: bytes) -> bytes:
+    """Write parts one after another, as `digest` hashes them."""
+    return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
 
 
 def seed_digest(party: str, seed: int) -> bytes:

@@ -14,10 +14,15 @@ moment's own mean square: at 1 a moment that is unrelated to the others is corre
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats
+
+# In single precision products take half as long: enough on the way to an answer that is off by more.
+Numbers = npt.NDArray[np.floating[Any]]
 
 # Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments).
 FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
@@ -50,30 +55,28 @@ def calibrate(
     """
     # Seen from the mean weight: no quantity depends on the scale of the weights.
     w, turns = weights / total, [turn(u.shape[1]) for u in parties]
-    chunks = [_chunk(parties, turns, start) for start in range(0, len(w), CHUNK_ROWS)]
     parts = [slice(start, start + CHUNK_ROWS) for start in range(0, len(w), CHUNK_ROWS)]
-
-    def moments(weights: Floats, power: int = 1) -> Floats:
-        """Sum what rows of these weights add, or its square."""
-        return _summed(
-            _moments(weights[part], [block**power for block in blocks])
-            for part, blocks in zip(parts, chunks, strict=True)
-        )
-
+    chunks = [_chunk(parties, turns, part) for part in parts]
     widths = [1 + u.shape[1] for u in parties]
     targets = _flat([_target(each, turn) for each, turn in zip(noise, turns, strict=True)])
-    scale = _scale(np.maximum(moments(w * free, 2), LEAST_FREE * moments(w, 2)), widths)
-    missed = (targets - moments(w)) / scale
-
-    def applied(forms: Sequence[Floats]) -> Floats:
-        return np.concatenate([_apply(forms, blocks) for blocks in chunks])
+    squares = [[np.square(block) for block in blocks] for blocks in chunks]
+    free_squares, all_squares = (
+        _summed(_moments(each[part], blocks) for part, blocks in zip(parts, squares, strict=True))
+        for each in (w * free, w)
+    )
+    scale = _scale(np.maximum(free_squares, LEAST_FREE * all_squares), widths)
+    missed = (targets - _summed(_moments(w[part], blocks) for part, blocks in zip(parts, chunks, strict=True))) / scale
+    chance = [(w * free)[part].astype(np.float32) for part in parts]
+    singles = [[block.astype(np.float32) for block in blocks] for blocks in chunks]
 
     def normal(x: Floats) -> Floats:
-        forms = _forms(x / scale, widths)
-        return np.asarray(moments(w * free * applied(forms)) / scale + strength * x)
+        forms = [form.astype(np.float32) for form in _forms(x / scale, widths)]
+        images = (_moments(each * _apply(forms, blocks), blocks) for each, blocks in zip(chance, singles, strict=True))
+        return np.asarray(_summed(images) / scale + strength * x)
 
     forms = _forms(_conjugate_gradients(normal, missed, ACCURACY * min(strength, STRENGTH)) / scale, widths)
-    calibrated = w * np.maximum(1.0 + free * applied(forms), 0.0)
+    bent = np.concatenate([_apply(forms, blocks) for blocks in chunks])
+    calibrated = w * np.maximum(1.0 + free * bent, 0.0)
     return np.asarray(calibrated * (total / calibrated.sum()))
 
 
@@ -89,9 +92,9 @@ def _target(noise: Floats, turn: Floats) -> Floats:
     return target
 
 
-def _chunk(parties: Sequence[Floats], turns: Sequence[Floats], start: int) -> list[Floats]:
+def _chunk(parties: Sequence[Floats], turns: Sequence[Floats], some: slice) -> list[Floats]:
     """Take of some rows each party's (1, u), turned: the moments of 1, u and u u' are those of its square."""
-    rows = [u[start : start + CHUNK_ROWS] for u in parties]
+    rows = [u[some] for u in parties]
     blocks = [np.ones((len(u), 1 + u.shape[1])) for u in rows]  # row by row, which products are fastest with
     for block, u, turn in zip(blocks, rows, turns, strict=True):
         np.matmul(u, turn, out=block[:, 1:])
@@ -108,7 +111,7 @@ def _scale(squares: Floats, widths: Sequence[int]) -> Floats:
     return _flat(scales)
 
 
-def _moments(w: Floats, blocks: Sequence[Floats]) -> Floats:
+def _moments(w: Numbers, blocks: Sequence[Numbers]) -> Floats:
     """A'w, block by block."""
     return _flat([(block * w[:, np.newaxis]).T @ block for block in blocks])
 
@@ -117,16 +120,15 @@ def _summed(parts: Iterable[Floats]) -> Floats:
     return reduce(np.add, parts)
 
 
-def _apply(forms: Sequence[Floats], blocks: Sequence[Floats]) -> Floats:
+def _apply(forms: Sequence[Numbers], blocks: Sequence[Numbers]) -> Numbers:
     """Compute A x, one number a row."""
-    values = np.zeros(len(blocks[0]))
-    for form, block in zip(forms, blocks, strict=True):
-        values += np.einsum("ij,ij->i", block @ form, block)
-    return values
+    return reduce(
+        np.add, (np.einsum("ij,ij->i", block @ form, block) for form, block in zip(forms, blocks, strict=True))
+    )
 
 
-def _flat(forms: Sequence[Floats]) -> Floats:
-    return np.concatenate([form.ravel() for form in forms])
+def _flat(forms: Sequence[Numbers]) -> Floats:
+    return np.concatenate([form.ravel() for form in forms], dtype=np.float64)
 
 
 def _forms(x: Floats, widths: Sequence[int]) -> list[Floats]:
@@ -162,21 +164,27 @@ def what_is_left(
     if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
         return values
     A, w = scaled_moments(weights / total, parties, free)
-    inverse = np.linalg.inv((A * w[:, np.newaxis]).T @ A + strength * np.eye(A.shape[1]))
-    leverage = np.minimum(w * np.einsum("ij,ij->i", A @ inverse, A), MOST_LEVERAGE)
-    rests = values - A @ (inverse @ (A.T @ (w[:, np.newaxis] * values)))
+    roots = np.sqrt(w)
+    B = A * roots
+    inverse = np.linalg.inv(B @ B.T + strength * np.eye(len(A)))
+    back = inverse @ B
+    leverage = np.minimum(np.einsum("ki,ki->i", back, B), MOST_LEVERAGE)
+    rests = values - A.T @ (back @ (roots[:, np.newaxis] * values))
     return np.asarray(rests / (1.0 - leverage)[:, np.newaxis])
 
 
 def scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
-    """Give the moments of each row, (m, p), in units of their own mean square, and what of weights is chance, (m,)."""
-    A = np.hstack([np.ones((len(w), 1)), *(_own_moments(u @ turn(u.shape[1])) for u in parties)])
-    squares = np.square(A)
-    scale = np.sqrt(np.maximum((w * free) @ squares, LEAST_FREE * w @ squares))
-    A /= np.where(scale > 0, scale, 1.0)
+    """Give the moments of each row, (p, m), in units of their own mean square, and what of weights is chance, (m,)."""
+    widths = [u.shape[1] for u in parties]
+    A, end = np.empty((1 + sum(r * (r + 3) // 2 for r in widths), len(w))), 1
+    A[0] = 1.0
+    for u, r in zip(parties, widths, strict=True):
+        own = np.matmul(turn(r).T, u.T, out=A[end : end + r])
+        end += r
+        for a in range(r):
+            np.multiply(own[a], own[a:], out=A[end : end + r - a])
+            end += r - a
+    squares = np.square(A) @ np.column_stack([w * free, w])
+    scale = np.sqrt(np.maximum(squares[:, 0], LEAST_FREE * squares[:, 1]))
+    A /= np.where(scale > 0, scale, 1.0)[:, np.newaxis]
     return A, w * free
-
-
-def _own_moments(u: Floats) -> Floats:
-    first, second = np.triu_indices(u.shape[1])
-    return np.hstack([u, u[:, first] * u[:, second]])

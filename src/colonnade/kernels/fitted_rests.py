@@ -58,12 +58,11 @@ def _by_moments(
 ) -> tuple[Floats, Floats]:
     """Give (I - H) values and the diagonal of (I - H)^2, by the moments' own matrix."""
     A, chance = scaled_moments(w, parties, free)
-    A *= np.sqrt(chance)[:, np.newaxis]
-    factor = scipy.linalg.cholesky(A.T @ A + strength * np.eye(A.shape[1]), lower=True, check_finite=False)
-    back = scipy.linalg.cho_solve((factor, True), A.T, check_finite=False)
-    # H is A back, and its square H - strength back'back.
-    left = 1.0 - np.einsum("ik,ki->i", A, back) - strength * np.square(back).sum(axis=0)
-    return values - A @ (back @ values), left
+    A *= np.sqrt(chance)
+    back = np.linalg.inv(A @ A.T + strength * np.eye(len(A))) @ A
+    # H is A'back, and its square H - strength back'back.
+    left = 1.0 - np.einsum("ki,ki->i", A, back) - strength * np.einsum("ki,ki->i", back, back)
+    return values - A.T @ (back @ values), left
 
 
 def _by_rows(

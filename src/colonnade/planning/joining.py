@@ -8,7 +8,6 @@ import numpy as np
 
 from colonnade.contracts import Inbox, JobView, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
-from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.planning.records import Choice
 from colonnade.planning.sheet_sizes import telling_bytes
@@ -20,7 +19,7 @@ from colonnade.solvers import CompactCentral
 from colonnade.solvers.compact import Fetched, PartyColumns
 from colonnade.solvers.scaled_columns import ScaledRows
 from colonnade.tasks import PaperTask
-from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng
+from colonnade.tasks.jobs import JobResult, sampling_rng, solving_rng, told
 
 T = TypeVar("T")
 # What a limit adds to a request, and a longer header to a reply.
@@ -83,10 +82,7 @@ def learn_as_chosen(
         weighted = roster.weight_party is not None
         coreset, fetched = joined(coreset, fetched, pilot, choice.pilot_share, weighted=weighted)
         solution = choice.solver.finish(whole, roster, coreset, fetched, rng)
-    model = whole.in_own_units(solution.model, view)
-    yield from tell_model(model.parts(roster))
-    errors = None if solution.errors is None else solution.errors(view)
-    return JobResult(coreset, model, solution.facts, solution.precision, errors=errors)
+    return (yield from told(whole, solution, coreset, view, roster))
 
 
 def _draw(task: PaperTask, choice: Choice, pilot: Pilot, view: JobView, roster: Roster, seed: int) -> Script[Coreset]:

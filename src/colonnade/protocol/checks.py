@@ -1,6 +1,6 @@
 """What no honest peer sends, caught at the door: each check names the sender and the kind."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -86,6 +86,17 @@ def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:
     """Require a sorted 1-D multiset of rows that exist."""
     if rows.ndim != 1 or (rows.size and (rows[0] < 0 or rows[-1] >= n_rows or np.count_nonzero(rows[1:] < rows[:-1]))):
         raise wrong(party, message, f"row ids that do not ascend within 0..{n_rows - 1}")
+
+
+def row_id_lists(party: str, message: Message, lists: Sequence[Rows], n_rows: int) -> Rows:
+    """Require of several lists what `row_ids` requires of one, and put them one after another."""
+    rows = np.concatenate([np.empty(0, np.int64), *map(np.ravel, lists)])
+    starts = np.cumsum([len(each) for each in lists])
+    falls = np.flatnonzero(rows[1:] < rows[:-1]) + 1
+    ascend = all(each.ndim == 1 for each in lists) and np.isin(falls, starts).all()
+    if not ascend or (rows.size and not (rows.min() >= 0 and rows.max() < n_rows)):
+        raise wrong(party, message, f"row ids that do not ascend within 0..{n_rows - 1}")
+    return rows
 
 
 def count(message: Message, number: int, most: int) -> None:

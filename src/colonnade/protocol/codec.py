@@ -8,7 +8,7 @@ two dimensions, and marks are bits, preceded by their number. Whole numbers take
 ones (row ids) travel as the Rice code of their gaps, others (labels) with as many bits each as the largest needs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, reduce
 from operator import or_
 from typing import Any, get_args
@@ -53,11 +53,12 @@ class Codec:
         self._check_size(message, len(encoded))
         return encoded
 
-    def size(self, message: Message) -> int:
-        """Count the bytes that `encode` gives, without making them: of arrays only whole numbers are encoded."""
-        size = wire_size(message)
-        self._check_size(message, size)
-        return size
+    def sizes(self, messages: Sequence[Message]) -> list[int]:
+        """Count the bytes that `encode` gives, without making them: of arrays only whole numbers are encoded, once."""
+        sizes = list(map(_Measure().size, messages))
+        for message, size in zip(messages, sizes, strict=True):
+            self._check_size(message, size)
+        return sizes
 
     def _check_size(self, message: Message, size: int) -> None:
         if size > self.max_bytes:
@@ -90,30 +91,34 @@ def wire_bytes(message: Message) -> bytes:
     return msgspec.msgpack.encode(message, enc_hook=_pack_array)
 
 
-def wire_size(message: Message) -> int:
-    """Count the bytes of a message as it travels, whatever its size."""
-    left_out: list[int] = []
+class _Measure:
+    """Counts bytes of messages that are there all the while; what is told to many parties is measured once."""
 
-    def measure(value: object) -> msgspec.msgpack.Ext:
-        """Leave out what an array is written as, where its length follows from its shape."""
-        length = _length(value)
+    def __init__(self) -> None:
+        self._known: dict[int, int] = {}
+        self._left_out = 0
+
+    def size(self, message: Message) -> int:
+        """Count the bytes of one."""
+        self._left_out = 0
+        return len(msgspec.msgpack.encode(message, enc_hook=self._leave_out)) + self._left_out
+
+    def _leave_out(self, value: object) -> msgspec.msgpack.Ext:
+        """Leave out what an array is written as."""
+        length = self._known.get(id(value))
         if length is None:
-            return _pack_array(value)
-        left_out.append(_ext_bytes(length) - _ext_bytes(0))
+            length = self._known[id(value)] = _ext_bytes(_length(value)) - _ext_bytes(0)
+        self._left_out += length
         return NOTHING
 
-    return len(msgspec.msgpack.encode(message, enc_hook=measure)) + sum(left_out)
 
-
-def _length(value: object) -> int | None:
-    """Count the bytes of an array's extension; None of whole numbers, which are coded."""
-    if not isinstance(value, np.ndarray):
-        return None
-    if value.dtype == np.bool_ and value.ndim == 1:
+def _length(value: object) -> int:
+    """Count the bytes of an array's extension: it follows from the shape, but for whole numbers, which are coded."""
+    if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.ndim == 1:
         return BIT_COUNT.itemsize + -(-len(value) // 8)
-    if value.dtype != np.float64 or value.ndim not in (1, 2):
-        return None
-    return value.size * value.itemsize + (0 if value.ndim == 1 else 2 * DIMENSIONS.itemsize)
+    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim in (1, 2):
+        return value.size * value.itemsize + (0 if value.ndim == 1 else 2 * DIMENSIONS.itemsize)
+    return memoryview(_pack_array(value).data).nbytes
 
 
 def _ext_bytes(length: int) -> int:

@@ -72,7 +72,7 @@ class Conductor:
     def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
         """Put messages on the ledger, each with its sender and receiver."""
         messages = [message for _, _, message in sent]
-        sizes = list(map(self._codec.size, messages))
+        sizes = self._codec.sizes(messages)
         facts = list(map(Message.facts, messages))
         for (sender, receiver, _), size, (kind, units, reveals, numbers) in zip(sent, sizes, facts, strict=True):
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))

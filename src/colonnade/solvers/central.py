@@ -1,6 +1,7 @@
 """Central: the server fetches the coreset's rows and solves in one place. The plainest solver, the least private."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, ClassVar, Self, TypeVar
 
 import msgspec
@@ -66,7 +67,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
         rows = _join(checks.replies(inbox, Columns), task, roster, coreset)
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        precision = precision_of(task, model, rows, roster, coreset)
+        precision = partial(precision_of, task, model, rows, roster, coreset)
         return Solution(model, {"cost": cost}, precision, errors_of(task, model, rows, coreset))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:  # noqa: ARG002  # nothing to choose

@@ -7,8 +7,10 @@ they are. Precision is lost: nothing uses it unasked.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 import msgspec
 import numpy as np
@@ -26,7 +28,7 @@ from colonnade.contracts import (
     Solution,
     Task,
 )
-from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, WeightedRows
+from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
@@ -40,7 +42,7 @@ from colonnade.routes import Ask, Route
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
-from colonnade.solvers.standard_errors import errors_of
+from colonnade.solvers.standard_errors import ErrorsInView, errors_of
 from colonnade.solvers.whitened_columns import (
     AskClassColumns,
     AskWhitenedColumns,
@@ -51,6 +53,7 @@ from colonnade.solvers.whitened_columns import (
 
 M = TypeVar("M")
 Correction = Callable[[Floats], Floats]
+Precise = Callable[[], Precision | None]
 Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
@@ -119,9 +122,22 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         return self
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
-        """Fetch, restore, and let the task fit what came."""
-        fetched = yield from self.fetch(task, roster, coreset.rows, rng)
-        return self.finish(task, roster, coreset, fetched, rng)
+        """Fetch, restore, and let the task fit what came.
+
+        What rows say of the model can take longer than to find it. Who asks for that has rows restored once more, from
+        what parties sent: codes are a small part of the rows that they stand for.
+        """
+        asked = self._asked(task, roster, rng)
+        inbox = yield {**asked}
+        read = partial(read_columns, roster, coreset.rows, asked, inbox)
+        solution = self.finish(task, roster, coreset, read(), rng)
+        model = solution.model  # alone: the solution has the rows
+
+        def again() -> tuple[Precise, ErrorsInView | None]:
+            return _what_rows_say(task, model, roster, coreset, _restored(task, roster, coreset, read()))
+
+        errors = None if solution.errors is None else lambda view: cast(ErrorsInView, again()[1])(view)
+        return replace(solution, precision=lambda: again()[0](), errors=errors, later=True)
 
     def fetch(
         self,
@@ -136,25 +152,36 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
 
         Moments that came with rows that are `known` come no second time.
         """
-        seeds, limits, kind = zip(roster.names, _dither_seeds(rng, roster), strict=True), most or {}, kind_of(task)
-        asked: dict[str, AskColumns] = {
-            party: kind(self.step, seed, limits.get(party), known is not None)
-            if issubclass(kind, AskWhitenedColumns)
-            else kind(self.step, seed, limits.get(party))
-            for party, seed in seeds
-        }
+        asked = self._asked(task, roster, rng, most or {}, known=known is not None)
         inbox = yield {**asked}
         return read_columns(roster, rows, asked, inbox, known)
+
+    def _asked(
+        self,
+        task: Task[object],
+        roster: Roster,
+        rng: np.random.Generator,
+        most: Mapping[str, int] = MappingProxyType({}),
+        *,
+        known: bool = False,
+    ) -> dict[str, AskColumns]:
+        kind, seeds = kind_of(task), zip(roster.names, _dither_seeds(rng, roster), strict=True)
+        return {
+            party: kind(self.step, seed, most.get(party), known)
+            if issubclass(kind, AskWhitenedColumns)
+            else kind(self.step, seed, most.get(party))
+            for party, seed in seeds
+        }
 
     def finish(
         self, task: Task[M], roster: Roster, coreset: Coreset, fetched: Fetched, rng: np.random.Generator
     ) -> Solution[M]:
         """Restore the coreset's rows, calibrate its weights, and let the task fit them."""
-        rows, facts, noise = _restored(task, coreset, fetched, _free(coreset.weights, roster))
+        restored = _restored(task, roster, coreset, fetched)
+        rows, facts, _ = restored
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        precision = precision_of(task, model, rows, roster, coreset, noise)
-        return Solution(model, {"cost": cost, **facts}, precision, errors_of(task, model, rows, coreset, noise))
+        return Solution(model, {"cost": cost, **facts}, *_what_rows_say(task, model, roster, coreset, restored))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, with the dither's seed that follows from the sheet."""
@@ -210,11 +237,20 @@ def _read(
     return read_scaled(card, checks.replies({card.name: reply}, ScaledColumns)[card.name], roster, rows, request)
 
 
-def _restored(task: Task[Any], coreset: Coreset, fetched: Fetched, free: Floats) -> Restored:
+def _restored(task: Task[Any], roster: Roster, coreset: Coreset, fetched: Fetched) -> Restored:
     parties = [columns for columns in fetched.columns.values() if isinstance(columns, WhitenedRows)]
     if not parties:
         return _side_by_side(coreset, fetched)
+    free = _free(coreset.weights, roster)
     return (_of_classes if isinstance(task, LogisticTask) else _of_numbers)(coreset, parties, free)
+
+
+def _what_rows_say(
+    task: Task[Any], model: Any, roster: Roster, coreset: Coreset, restored: Restored
+) -> tuple[Precise, ErrorsInView | None]:
+    rows, _, noise = restored
+    precision = partial(precision_of, task, model, rows, roster, coreset, noise)
+    return precision, errors_of(task, model, rows, coreset, noise)
 
 
 def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Floats:

@@ -1,7 +1,8 @@
 """Whole jobs as scripts: agree on rows and learn, or select rows and apply a model to them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -16,6 +17,7 @@ from colonnade.contracts import (
     Rounding,
     Sampler,
     Script,
+    Solution,
     Solver,
     Task,
 )
@@ -27,6 +29,7 @@ from colonnade.evaluation.telling import tell_model
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.selections import ListedRows, Selection
+from colonnade.protocol.conductor import reading
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
@@ -37,22 +40,24 @@ from colonnade.sampling.selecting import use_all_rows, use_counted_rows, use_eve
 M = TypeVar("M")
 A = TypeVar("A", bound=Model[Any])
 R = TypeVar("R", bound=Report)
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, eq=False)
 class JobResult(Generic[M]):
     """What a job gives: the coreset, the model, what is worth knowing of how it was found, and what its rows say.
 
-    Sampler and solver too, where they were chosen within the run, and why.
+    Sampler and solver too, where they were chosen within the run, and why. What rows say may be there, or how to find
+    it.
     """
 
     coreset: Coreset
     model: M
     facts: Mapping[str, float]
-    precision: Precision | None = None
+    precision: Precision | Callable[[], Precision | None] | None = None
     chosen: tuple[Any, Any] | None = None
     why: str | None = None
-    errors: StandardErrors | None = None
+    errors: StandardErrors | Callable[[], StandardErrors] | None = None
 
 
 def draw(
@@ -99,10 +104,26 @@ def learn_in_view(
     else:
         coreset = yield from source.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))
+    return (yield from told(task, solution, coreset, view, roster))
+
+
+def told(task: Task[A], solution: Solution[A], coreset: Coreset, view: JobView, roster: Roster) -> Script[JobResult[A]]:
+    """Tell parties their parts of the model, and find what the rows say of it, unless that may wait."""
     model = task.in_own_units(solution.model, view)
     yield from tell_model(model.parts(roster))
-    errors = None if solution.errors is None else solution.errors(view)
-    return JobResult(coreset, model, solution.facts, solution.precision, errors=errors)
+    errors = None if solution.errors is None else partial(solution.errors, view)
+    if not solution.later:
+        precision = None if solution.precision is None else solution.precision()
+        return JobResult(coreset, model, solution.facts, precision, errors=None if errors is None else errors())
+    precision_later = None if solution.precision is None else partial(_found, solution.precision, roster)
+    errors_later = None if errors is None else partial(_found, errors, roster)
+    return JobResult(coreset, model, solution.facts, precision_later, errors=errors_later)
+
+
+def _found(find: Callable[[], S], roster: Roster) -> S:
+    """Find what follows from what parties sent; after the run nothing of it may go wrong unseen either."""
+    with reading(roster.names):
+        return find()
 
 
 def open_commitments(

@@ -35,7 +35,7 @@ def written_out(values: Floats, w: Floats, parties: list[Floats], strength: floa
     """The same with all matrices."""
     A, chance = scaled_moments(w / w.sum(), parties, free)
     roots = np.sqrt(chance)[:, np.newaxis]
-    R = strength * np.linalg.inv((roots * A) @ (roots * A).T + strength * np.eye(len(w)))
+    R = strength * np.linalg.inv((roots * A.T) @ (roots * A.T).T + strength * np.eye(len(w)))
     return np.asarray(R @ (roots * values) / roots / np.sqrt(np.diag(R @ R))[:, np.newaxis])
 
 

@@ -59,12 +59,12 @@ def test_a_message_is_as_large_as_measured(length: int) -> None:
         RoundedParts(length, vector, bytes(length), 1.0),
         *map(UseRows, rows),
     ]
-    assert [CODEC.size(each) for each in messages] == [len(CODEC.encode(each)) for each in messages]
+    assert CODEC.sizes(messages) == [len(CODEC.encode(each)) for each in messages]
 
 
 def test_a_message_that_is_too_large_is_refused_unmade() -> None:
     small, message = Codec(kinds(), max_bytes=100), PartialPredictions(sendable_floats(np.ones(20)), None)
-    for measure in (small.size, small.encode):
+    for measure in (lambda each: small.sizes([each]), small.encode):
         with pytest.raises(InputError, match=r"would take 184 bytes; the limit is 100"):
             measure(message)
 
@@ -80,7 +80,7 @@ def test_round_trip(message: Message) -> None:
 def test_round_trip_of_every_kind(kind: type[Message], data: st.DataObject) -> None:
     message = data.draw(MESSAGES[kind])
     assert type(message) is kind
-    assert CODEC.size(message) == len(CODEC.encode(message))
+    assert CODEC.sizes([message, message]) == 2 * [len(CODEC.encode(message))]
     survives_the_wire(message)
 
 

@@ -40,7 +40,7 @@ from colonnade.sampling.rules.rounded import RoundedScores, log_step_of
 from colonnade.sampling.rules.sharpened import SharpenedScores
 from colonnade.sampling.seeds import count_even, even_rng
 from colonnade.sampling.size import MAX_SIZE
-from colonnade.signing import digest, draw_statement, rows_digest
+from colonnade.signing import digest, draw_statement, draw_statements, rows_digest
 
 # The party has told its total; it has drawn its share of the rows.
 SCORED, DRAWN = "scored", "drawn"
@@ -176,16 +176,16 @@ def joined(state: PartyState, request: AskScores, data: PartyData, draw_even: Ca
     others = [name for name in identity.parties if name != identity.name]
     if [each.party for each in request.others] != others:
         raise checks.wrong(SERVER, request, f"draws of other parties than {', '.join(others)}")
-    even, view = draw_even(state, request, data), view_digest(state, data)
-    for each in request.others:
-        checks.row_ids(SERVER, request, each.rows, data.table.n_rows)
-        if state.joint_key is None:
-            statement = draw_statement(each.party, state.sheet, view, each.rows)
-        else:
-            statement = joint_draw_statement(each.party, state.sheet, state.joint_key, each.rows, even)
+    even, joint_key = draw_even(state, request, data), state.joint_key
+    rows = checks.row_id_lists(SERVER, request, [each.rows for each in request.others], data.table.n_rows)
+    if joint_key is None:
+        statements = draw_statements(state.sheet, view_digest(state, data), request.others)
+    else:
+        statements = (joint_draw_statement(e.party, state.sheet, joint_key, e.rows, even) for e in request.others)
+    for each, statement in zip(request.others, statements, strict=True):
         if not identity.is_signed(each.party, statement, each.signature):
             raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
-    return np.concatenate([*(each.rows for each in request.others), own, even])
+    return np.concatenate([rows, own, even])
 
 
 def check_even(request: AskScores) -> None:

@@ -22,7 +22,7 @@ class GramMoments:
 def summary(
     roster: Roster,
     moments: Mapping[str, GramMoments],
-    products: Mapping[tuple[str, str], Floats],
+    products: Floats,
     weights: Floats,
     largest_weight: float,
     rounding: float,
@@ -33,21 +33,21 @@ def summary(
     ----------
     moments : mapping of str to GramMoments
         By weights relative to the largest.
-    products : mapping of (str, str) to ndarray of float64, shape (c_j, c_l)
-        Q_j'Q_l of each pair.
+    products : ndarray of float64, shape (c, c)
+        Q_j'Q_l of each pair, in the order of names, above the parties' own blocks; the rest is not read.
     weights : ndarray of float64, shape (m,)
         The rows'; the largest is that of the whole coreset.
     rounding : float
         Of a product.
     """
-    factors = [moments[party].factor for party in roster.names]
-    ends = np.cumsum([len(factor) for factor in factors])
-    places = {p: slice(end - len(f), end) for p, f, end in zip(roster.names, factors, ends, strict=True)}
+    factors, widths = [moments[party].factor for party in roster.names], [len(moments[p].mean) for p in sorted(moments)]
+    owners = np.repeat(np.arange(len(widths)), widths)
+    above = np.where(owners[:, np.newaxis] < owners, products, 0.0)
+    by_name = dict(zip(sorted(moments), np.split(np.arange(len(owners)), np.cumsum(widths)[:-1]), strict=True))
+    columns = np.concatenate([by_name[party] for party in roster.names])
     # A direction is there where its line of the factor is not zero; its norm is 1.
     joined = np.diag(np.concatenate([factor.any(axis=1) for factor in factors]).astype(np.float64))
-    for (first, second), block in products.items():
-        joined[places[first], places[second]] = block
-        joined[places[second], places[first]] = block.T
+    joined += (above + above.T)[np.ix_(columns, columns)]
     tolerance = rounding * np.sqrt(len(joined))
     if np.linalg.eigvalsh(joined)[0] < -100 * tolerance:
         raise senseless(*roster.names)

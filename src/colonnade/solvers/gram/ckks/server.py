@@ -46,9 +46,7 @@ def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
     return [summary(roster, moments, products, coreset.weights, largest, DEPENDENT)]
 
 
-def _attempt(
-    roster: Roster, question: GramQuestion
-) -> Script[tuple[Mapping[str, GramMoments], Mapping[tuple[str, str], Floats]] | LostKey]:
+def _attempt(roster: Roster, question: GramQuestion) -> Script[tuple[Mapping[str, GramMoments], Floats] | LostKey]:
     keys = yield from exchange_keys(roster, question.rows)
     n_columns = dict(zip(keys.parties, question.n_columns, strict=True))
     request = AskEncryptedRows(question.weights, question.n_columns, keys.to(keys.parties[0], ALL))
@@ -141,17 +139,20 @@ def _unmasked(
     decrypted: Mapping[str, DecryptedProducts],
     parties: Sequence[str],
     n_columns: Mapping[str, int],
-) -> dict[tuple[str, str], Floats]:
-    """Take the masks from the masked products; shape (c_j, c_l) for each pair."""
+) -> Floats:
+    """Take the masks from the masked products; shape (c, c), above the parties' own blocks, in the order of names."""
     masks = {
         p: iter(_cut(multiplied[p].masks, [(n_columns[o], n_columns[p]) for o in parties if o < p])) for p in parties
     }
     sums = {p: iter(_cut(decrypted[p].sums, [(n_columns[p], n_columns[o]) for o in parties if o > p])) for p in parties}
-    found = {}
+    ends = dict(zip(parties, np.cumsum([n_columns[party] for party in parties]).tolist(), strict=True))
+    columns = {party: slice(end - n_columns[party], end) for party, end in ends.items()}
+    found = np.zeros((sum(n_columns.values()), sum(n_columns.values())))
     for first, second in combinations(parties, 2):
-        found[first, second] = unmasked(next(sums[first]), next(masks[second]))
-        if not (np.abs(found[first, second]) <= 1 + SLACK).all():
+        block = unmasked(next(sums[first]), next(masks[second]))
+        if not (np.abs(block) <= 1 + SLACK).all():
             raise senseless(first, second)
+        found[columns[first], columns[second]] = block
     return found
 
 

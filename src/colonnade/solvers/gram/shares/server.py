@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -63,7 +62,7 @@ def summaries(
         summary(
             roster,
             {party: GramMoments(reply.means[fold], _of_fold(reply.factors, fold)) for party, reply in replies.items()},
-            {pair: blocks[fold] for pair, blocks in products.items()},
+            products[fold],
             coreset.weights[group],
             float(coreset.weights.max()),
             DEPENDENT,
@@ -135,8 +134,11 @@ def _read_signed(
     return SignedDigest(sent_digest(reply.means, reply.factors, reply.share or b"", reply.blocks), reply.signature)
 
 
-def _products(replies: Mapping[str, GramShares], question: GramQuestion) -> dict[tuple[str, str], Floats]:
-    """Add up what the server holds and what pairs of parties told; shape (folds, c_j, c_l) for each pair."""
+def _products(replies: Mapping[str, GramShares], question: GramQuestion) -> Floats:
+    """Add up what the server holds and what pairs of parties told; shape (folds, c, c), above the parties' own blocks.
+
+    Columns are in the order of names.
+    """
     parties, n_all = sorted(replies), sum(question.n_columns)
     columns = {party: question.columns_of(place) for place, party in enumerate(parties)}
     words = _told(replies, question, columns)
@@ -149,10 +151,7 @@ def _products(replies: Mapping[str, GramShares], question: GramQuestion) -> dict
             words[fold, :, own.start : own.stop, later] += held
     found = from_limbs(words)
     _check_products(found, columns)
-    return {
-        (first, second): found[:, _slice(columns[first]), _slice(columns[second])]
-        for first, second in combinations(parties, 2)
-    }
+    return found
 
 
 def _told(replies: Mapping[str, GramShares], question: GramQuestion, columns: Mapping[str, range]) -> Words:
