@@ -32,6 +32,8 @@ COARSE_BITS = 52
 # Classes of rows of similar score, within a factor of 2. Finer ones gain nothing (MSD and credit default; judged on
 # Covertype and KC House).
 N_CLASSES = 64
+# Of so many rows it is kept where each lies on the line, 10 MB of it; of more it is found again, block by block.
+KEPT_PLACES = 1 << 20
 
 Codes = npt.NDArray[np.uint8]
 
@@ -179,17 +181,36 @@ class _Certain:
 
 
 @dataclass(frozen=True, eq=False)
+class _Laid:
+    """A block's rows, class after class: where each ends, and which it is; `firsts` is where each class begins."""
+
+    ends: Rows
+    order: npt.NDArray[np.uint16]
+    firsts: Rows
+
+    def rows_at(self, places: Rows, number: int) -> Rows:
+        """Find the rows at places of the line of the block of this number; row ids ascend."""
+        found = self.order[np.searchsorted(self.ends, places, side="right")].astype(np.int64)
+        return np.sort(found) + number * BLOCK_ROWS
+
+    def totals(self) -> Rows:
+        """Give the steps of each class."""
+        return np.diff(np.append(0, self.ends)[self.firsts])
+
+
+@dataclass(frozen=True, eq=False)
 class _Line:
     """All rows end to end, class after class, and in each class block after block.
 
     Scores are counted in steps of 2^-exponent. `lengths`, shape (blocks, classes), has the steps of the rows of each
-    block and class; `total` is the steps of all.
+    block and class; `total` is the steps of all. `laid` has each block's rows as they lie, unless there are many.
     """
 
     scores: PerRow
     exponent: int
     lengths: Rows
     total: int
+    laid: Sequence["_Laid"] | None
 
     def rows_at(self, points: Rows) -> Rows:
         """Find the rows on which points fall, ascending numbers below the total; row ids ascend."""
@@ -200,7 +221,9 @@ class _Line:
         before = np.cumsum(self.lengths, axis=1) - self.lengths
         within = points - (ends - self.lengths.T.reshape(-1))[part] + before[numbers, classes]
         wanted = by_block(numbers, within)
-        return self._rows(partial(_rows_by_class, self.exponent, wanted), list(wanted))
+        if self.laid is None:
+            return self._rows(partial(_rows_by_class, self.exponent, wanted), list(wanted))
+        return np.concatenate([self.laid[number].rows_at(places, number) for number, places in wanted.items()])
 
     def rows_in_random_order(self, certain: _Certain, order: Rows, key: int, points: Rows) -> Rows:
         """Find the rows on which points fall where blocks, less certain rows, are laid in this order."""
@@ -255,8 +278,10 @@ class _Line:
 
 def _line(scores: PerRow) -> _Line:
     exponent = TOTAL_BITS - frexp(scores.sum())[1]
-    lengths = np.array(list(scores.map(partial(_measured, exponent))))
-    return _Line(scores, exponent, lengths, int(lengths.sum()))
+    laid = list(scores.map(partial(_by_class, exponent))) if scores.n_rows <= KEPT_PLACES else None
+    measured = scores.map(partial(_measured, exponent)) if laid is None else (each.totals() for each in laid)
+    lengths = np.array(list(measured))
+    return _Line(scores, exponent, lengths, int(lengths.sum()), laid)
 
 
 def _lengths(exponent: int, scores: Floats) -> Floats:
@@ -296,11 +321,14 @@ def _n_positive(exponent: int, _: int, scores: Floats) -> int:
 
 
 def _rows_by_class(exponent: int, wanted: Mapping[int, Rows], number: int, scores: Floats) -> Rows:
-    """Find the rows at places of a block's line, on which classes come one after another."""
+    return _by_class(exponent, number, scores).rows_at(wanted[number], number)
+
+
+def _by_class(exponent: int, _: int, scores: Floats) -> _Laid:
     steps = _lengths(exponent, scores)
-    order = np.argsort(_classes(steps), kind="stable")
-    at = np.searchsorted(np.cumsum(steps[order].astype(np.int64)), wanted[number], side="right")
-    return np.sort(order[at]) + number * BLOCK_ROWS
+    order = np.argsort(classes := _classes(steps), kind="stable")
+    firsts = np.searchsorted(classes[order], np.arange(N_CLASSES + 1, dtype=np.uint8))
+    return _Laid(np.cumsum(steps[order].astype(np.int64)), order.astype(np.uint16), firsts)
 
 
 def _rows_at_random(
