@@ -1,6 +1,6 @@
 """The closed list of phases: what may travel, and what a party can answer."""
 
-from functools import partial
+from functools import cache, partial
 from typing import get_args
 
 from colonnade import alignment, diagnostics, evaluation, sampling, solvers
@@ -55,6 +55,7 @@ def kinds() -> frozenset[type[Message]]:
     return frozenset(requests | replies | {Refused})
 
 
+@cache
 def codec(max_bytes: int = MAX_MESSAGE_BYTES) -> Codec:
     """Build the codec of all kinds, for messages of so many bytes at most."""
     return Codec(kinds(), max_bytes)

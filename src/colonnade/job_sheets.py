@@ -6,7 +6,7 @@ party builds samplers and solvers of the sheet's options itself, so they are che
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 import msgspec
@@ -109,9 +109,13 @@ def words_of(options: object) -> dict[str, Any] | None:
     """Put options on a sheet: those that are not as usual. What is usual all sides know, by the version of the wire."""
     if options is None:
         return None
-    usual = {each.name: each.default for each in msgspec.structs.fields(options)}  # type: ignore[arg-type]  # a struct
-    words: dict[str, Any] = msgspec.to_builtins(options)
+    words, usual = msgspec.to_builtins(options), _usual(type(options))
     return {name: word for name, word in words.items() if name == "kind" or getattr(options, name) != usual[name]}
+
+
+@cache
+def _usual(kind: type[Any]) -> dict[str, Any]:
+    return {each.name: each.default for each in msgspec.structs.fields(kind)}
 
 
 def _of_model(model: Model[Any] | None) -> dict[str, int]:

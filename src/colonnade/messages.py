@@ -90,11 +90,13 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
         Where a field is coded, they are what all others leave of the message's units, or the rows that it is of.
         """
-        told, coded = dict.fromkeys(self.reveals(), 0), set()
+        told, coded = dict[Reveals, int](), set()
         for _, reveals, value in self._fields():
-            if value is not None and reveals not in UNCOUNTED:
-                told[reveals] += _numbers(value)
-                coded |= {reveals} if isinstance(value, bytes | tuple) else set()
+            if value is None or reveals is Reveals.NOTHING:
+                continue
+            told[reveals] = told.get(reveals, 0) + (0 if reveals in UNCOUNTED else _numbers(value))
+            if reveals not in UNCOUNTED and isinstance(value, bytes | tuple):
+                coded.add(reveals)
         plain = dict(told)
         for reveals in coded:
             others = sum(count for other, count in plain.items() if other is not reveals)

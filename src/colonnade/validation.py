@@ -15,6 +15,7 @@ from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import AuditSubject
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
+from colonnade.kernels.possible import first_copies
 from colonnade.options import whole_number
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
@@ -79,7 +80,7 @@ def warn_of_few_rows(run: Run[M]) -> Run[M]:
     """Warn where a model was learned on no more distinct rows than it has coefficients, and give the run."""
     if not isinstance(run.task, LinearTask | LogisticTask):
         return run
-    distinct, learned = len(np.unique(run.coreset.rows)), _n_coefficients(run.task, run.roster)
+    distinct, learned = len(first_copies(np.sort(run.coreset.rows))), _n_coefficients(run.task, run.roster)
     if distinct <= learned:
         but = "but for the penalty, " if _is_penalised(run.task) else ""
         warnings.warn(

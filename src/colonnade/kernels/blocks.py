@@ -7,6 +7,7 @@ table in memory, in a file or on many machines gives the same bits.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
@@ -72,8 +73,10 @@ def rows_of_block(number: int, n_rows: int = BLOCK_ROWS) -> slice:
 def by_block(numbers: Rows, values: Rows) -> dict[int, Rows]:
     """Put together the values of each block, in the order of blocks."""
     order = np.argsort(numbers, kind="stable")
-    found, firsts = np.unique(numbers[order], return_index=True)
-    return dict(zip(found.tolist(), np.split(values[order], firsts[1:]), strict=True)) if len(found) else {}
+    ordered, own = numbers[order], values[order]
+    firsts = np.flatnonzero(np.diff(ordered, prepend=-1))
+    bounds = pairwise([*firsts.tolist(), len(own)])
+    return {number: own[first:end] for number, (first, end) in zip(ordered[firsts].tolist(), bounds, strict=True)}
 
 
 def values_of(block: Block) -> Floats:

@@ -14,7 +14,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks
 from colonnade.kernels.classes import class_codes, distinct_values
 from colonnade.kernels.draws import draw_evenly_distinct
-from colonnade.kernels.leverage import basis, column_norms, coordinates, share_in
+from colonnade.kernels.leverage import basis, column_norms, coordinates, leverage_in, share_in
 from colonnade.kernels.logistic import solve_logistic
 from colonnade.kernels.logits import probabilities
 from colonnade.kernels.per_row import PerRow, numbers_from
@@ -72,16 +72,20 @@ class _Own:
 
     def of(self, block: Block) -> Floats:
         """Give u_i, transposed: shape (r, b)."""
-        features = Block(block.number, block.values[:, : self.n_features], block.weights)
-        return np.concatenate(list(coordinates(features, self.W, self.constant)), axis=1)
+        return np.concatenate(list(coordinates(self._features(block), self.W, self.constant)), axis=1)
 
     def leverage(self, block: Block) -> Floats:
         """Score a block's rows by leverage; w_i / W is added where the constant is not there."""
-        return self.leverage_of(block, self.of(block))
+        return self._with_share(block, leverage_in(self.W, self.constant, self._features(block)))
 
     def leverage_of(self, block: Block, units: Floats) -> Floats:
         """Score rows whose u_i are known."""
-        norms = column_norms(units)
+        return self._with_share(block, column_norms(units))
+
+    def _features(self, block: Block) -> Block:
+        return Block(block.number, block.values[:, : self.n_features], block.weights)
+
+    def _with_share(self, block: Block, norms: Floats) -> Floats:
         return norms if self.constant else norms + share_in(block, self.total)
 
 

@@ -5,9 +5,9 @@ of whole numbers are exact, whoever adds them up. Only how long the parts of eac
 falls into a block, its rows are scored again.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import frexp, ldexp
 
 import numpy as np
@@ -25,12 +25,15 @@ ROUNDING = 2.0**-50
 TOTAL_BITS = 61
 # Smaller scores, which have lost digits, count as none.
 SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).max)
+# A float has no larger power of 2: scores that take one are multiplied twice.
+MOST_EXPONENT = 1023
 # Rows that share fewer steps than a total of so many bits has are laid out anew, by themselves.
 COARSE_BITS = 52
 # Classes of rows of similar score, within a factor of 2. Finer ones gain nothing (MSD and credit default; judged on
 # Covertype and KC House).
 N_CLASSES = 64
-_HALF, _LOW = 31, (1 << 31) - 1
+# Of so many rows it is kept where each lies on the line, 10 MB of it; of more it is found again, block by block.
+KEPT_PLACES = 1 << 20
 
 Codes = npt.NDArray[np.uint8]
 
@@ -178,18 +181,36 @@ class _Certain:
 
 
 @dataclass(frozen=True, eq=False)
+class _Laid:
+    """A block's rows, class after class: where each ends, and which it is; `firsts` is where each class begins."""
+
+    ends: Rows
+    order: npt.NDArray[np.uint16]
+    firsts: Rows
+
+    def rows_at(self, places: Rows, number: int) -> Rows:
+        """Find the rows at places of the line of the block of this number; row ids ascend."""
+        found = self.order[np.searchsorted(self.ends, places, side="right")].astype(np.int64)
+        return np.sort(found) + number * BLOCK_ROWS
+
+    def totals(self) -> Rows:
+        """Give the steps of each class."""
+        return np.diff(np.append(0, self.ends)[self.firsts])
+
+
+@dataclass(frozen=True, eq=False)
 class _Line:
     """All rows end to end, class after class, and in each class block after block.
 
     Scores are counted in steps of 2^-exponent. `lengths`, shape (blocks, classes), has the steps of the rows of each
-    block and class, and `counts` says how many of these have any; `total` is the steps of all.
+    block and class; `total` is the steps of all. `laid` has each block's rows as they lie, unless there are many.
     """
 
     scores: PerRow
     exponent: int
     lengths: Rows
-    counts: npt.NDArray[np.int16]
     total: int
+    laid: Sequence["_Laid"] | None
 
     def rows_at(self, points: Rows) -> Rows:
         """Find the rows on which points fall, ascending numbers below the total; row ids ascend."""
@@ -199,7 +220,10 @@ class _Line:
         # A block's own line has its classes in the same order.
         before = np.cumsum(self.lengths, axis=1) - self.lengths
         within = points - (ends - self.lengths.T.reshape(-1))[part] + before[numbers, classes]
-        return self._rows(partial(_rows_by_class, self.exponent), numbers, within)
+        wanted = by_block(numbers, within)
+        if self.laid is None:
+            return self._rows(partial(_rows_by_class, self.exponent, wanted), list(wanted))
+        return np.concatenate([self.laid[number].rows_at(places, number) for number, places in wanted.items()])
 
     def rows_in_random_order(self, certain: _Certain, order: Rows, key: int, points: Rows) -> Rows:
         """Find the rows on which points fall where blocks, less certain rows, are laid in this order."""
@@ -208,16 +232,20 @@ class _Line:
         ends = np.cumsum(own[order])
         place = np.searchsorted(ends, points, side="right")
         left_out = by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
-        within = points - (ends - own[order])[place]
-        return self._rows(partial(_rows_at_random, self.exponent, left_out, key), order[place], within)
+        wanted = by_block(order[place], points - (ends - own[order])[place])
+        return self._rows(partial(_rows_at_random, self.exponent, left_out, key, wanted), list(wanted))
 
-    def _rows(self, find: Callable[[Mapping[int, Rows], int, Floats], Rows], numbers: Rows, within: Rows) -> Rows:
-        wanted = by_block(numbers, within)
-        return np.concatenate(list(self.scores.map(partial(find, wanted), list(wanted))))
+    def _rows(self, find: Callable[[int, Floats], Rows], numbers: Sequence[int]) -> Rows:
+        return np.concatenate(list(self.scores.map(find, numbers)))
+
+    @cached_property
+    def n_positive(self) -> int:
+        """How many rows have a length."""
+        return sum(self.scores.map(partial(_n_positive, self.exponent)))
 
     def certain(self, count: int) -> _Certain:
         """Find which rows are certain among so many distinct ones."""
-        if not count or count >= self.counts.sum():
+        if not count or count >= self.n_positive:
             return _Certain(*self._longest(0 if count else N_CLASSES), left=0, rest=0)
         rest, left, lowest = self.total, count, N_CLASSES
         rows = steps = np.empty(0, np.int64)
@@ -242,7 +270,7 @@ class _Line:
 
     def _longest(self, lowest: int) -> tuple[Rows, Rows]:
         """List the rows of this class and of those above it, and their lengths."""
-        numbers = np.flatnonzero(self.counts[:, lowest:].any(axis=1)).tolist()
+        numbers = np.flatnonzero(self.lengths[:, lowest:].any(axis=1)).tolist()
         found = [np.empty((2, 0), np.int64), *self.scores.map(partial(_from_class, self.exponent, lowest), numbers)]
         rows, steps = np.concatenate(found, axis=1)
         return rows, steps
@@ -250,16 +278,21 @@ class _Line:
 
 def _line(scores: PerRow) -> _Line:
     exponent = TOTAL_BITS - frexp(scores.sum())[1]
-    found = list(scores.map(partial(_measured, exponent)))
-    lengths, counts = (np.array(each) for each in zip(*found, strict=True))
-    return _Line(scores, exponent, lengths, counts, int(lengths.sum()))
+    laid = list(scores.map(partial(_by_class, exponent))) if scores.n_rows <= KEPT_PLACES else None
+    measured = scores.map(partial(_measured, exponent)) if laid is None else (each.totals() for each in laid)
+    lengths = np.array(list(measured))
+    return _Line(scores, exponent, lengths, int(lengths.sum()), laid)
 
 
 def _lengths(exponent: int, scores: Floats) -> Floats:
     """Count the steps of each score, one at least where it is positive."""
-    # In two factors, each of which is there, however small the scores are.
-    steps = np.rint(scores * ldexp(1.0, exponent // 2) * ldexp(1.0, exponent - exponent // 2))
-    return np.maximum(steps, scores >= SMALLEST)
+    steps = scores * ldexp(1.0, min(exponent, MOST_EXPONENT))
+    if exponent > MOST_EXPONENT:
+        steps *= ldexp(1.0, exponent - MOST_EXPONENT)
+    np.rint(steps, out=steps)
+    if steps.min() < 1.0:
+        np.maximum(steps, scores >= SMALLEST, out=steps)
+    return steps
 
 
 def _without(left_out: Mapping[int, Rows], number: int, scores: Floats) -> Floats:
@@ -270,26 +303,32 @@ def _without(left_out: Mapping[int, Rows], number: int, scores: Floats) -> Float
 
 
 def _classes(steps: Floats) -> Codes:
-    """Tell the classes of lengths: how often 2 goes into them."""
-    exponents = (steps.view(np.int64) >> 52) - 1023  # as float64 has them
-    return np.asarray(np.maximum(exponents, 0), np.uint8)
+    """Tell the classes of lengths: how often 2 goes into them, and any class where there is none."""
+    codes = (steps.view(np.int64) >> 52).astype(np.uint8)
+    codes += 1  # which is 256 times 4 less the 1023 that float64 adds to exponents
+    return codes
 
 
-def _measured(exponent: int, _: int, scores: Floats) -> tuple[Rows, npt.NDArray[np.int16]]:
-    """Add up the steps of each class, and count its rows that have any."""
-    lengths = _lengths(exponent, scores)
-    classes, steps = _classes(lengths), lengths.astype(np.int64)
-    # In halves: sums of 16,384 numbers of 31 bits are exact also in floats.
-    high, low = (np.bincount(classes, half, N_CLASSES).astype(np.int64) for half in (steps >> _HALF, steps & _LOW))
-    return (high << _HALF) + low, np.bincount(classes[steps > 0], minlength=N_CLASSES).astype(np.int16)
+def _measured(exponent: int, _: int, scores: Floats) -> Rows:
+    """Add up the steps of each class."""
+    steps, totals = _lengths(exponent, scores), np.zeros(N_CLASSES, np.int64)
+    np.add.at(totals, _classes(steps), steps.astype(np.int64))  # np.bincount would add floats up
+    return totals
+
+
+def _n_positive(exponent: int, _: int, scores: Floats) -> int:
+    return int(np.count_nonzero(_lengths(exponent, scores)))
 
 
 def _rows_by_class(exponent: int, wanted: Mapping[int, Rows], number: int, scores: Floats) -> Rows:
-    """Find the rows at places of a block's line, on which classes come one after another."""
-    lengths = _lengths(exponent, scores)
-    order = np.argsort(_classes(lengths), kind="stable")
-    at = np.searchsorted(np.cumsum(lengths.astype(np.int64)[order]), wanted[number], side="right")
-    return np.sort(order[at]) + number * BLOCK_ROWS
+    return _by_class(exponent, number, scores).rows_at(wanted[number], number)
+
+
+def _by_class(exponent: int, _: int, scores: Floats) -> _Laid:
+    steps = _lengths(exponent, scores)
+    order = np.argsort(classes := _classes(steps), kind="stable")
+    firsts = np.searchsorted(classes[order], np.arange(N_CLASSES + 1, dtype=np.uint8))
+    return _Laid(np.cumsum(steps[order].astype(np.int64)), order.astype(np.uint16), firsts)
 
 
 def _rows_at_random(

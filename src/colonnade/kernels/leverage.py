@@ -28,7 +28,9 @@ _PRESENT = 1e-8
 # 1e-146 or so) counts as zero.
 _UNDERFLOW = float(np.finfo(np.float64).tiny) / _EPS
 # Rows whose products are made at once: they stay in the cache.
-_CHUNK_ROWS = 4_096
+_CHUNK_ROWS = 8_192
+# So many columns are faster multiplied one by one than by a product of matrices, which copies them first.
+_FEW_COLUMNS = 10
 
 
 def regression_scores(rows: RowBlocks, *, constant: bool = False) -> PerRow:
@@ -117,16 +119,25 @@ def _leverage_and_share(W: Floats, constant: bool, total: float, block: Block) -
 
 def _gram(constant: bool, block: Block) -> Floats:
     """X^T X of a block, shape (d + constant, d + constant)."""
-    P = block.values.T
+    P, d = block.values.T, block.values.shape[1]
     roots = None if block.weights is None else np.sqrt(block.weights)
     if roots is not None:
         P = P * roots
-    inner = P @ P.T
-    if not constant:
-        return inner
-    ones = np.ones(P.shape[1]) if roots is None else roots
-    border = P @ ones
-    return np.block([[inner, border[:, np.newaxis]], [border, ones @ ones]])
+    gram = np.empty((d + constant, d + constant))
+    _fill_products(P, gram[:d, :d])
+    if constant:
+        gram[d, :d] = gram[:d, d] = P.sum(axis=1) if roots is None else P @ roots
+        gram[d, d] = len(block.values) if roots is None else roots @ roots
+    return gram
+
+
+def _fill_products(P: Floats, products: Floats) -> None:
+    """Write P P^T."""
+    if len(P) > _FEW_COLUMNS:
+        np.matmul(P, P.T, out=products)
+        return
+    for j, row in enumerate(P):
+        products[j, j:] = products[j:, j] = P[j:] @ row
 
 
 def _gram_of_coordinates(W: Floats, constant: bool, block: Block) -> Floats:

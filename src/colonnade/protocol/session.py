@@ -338,7 +338,8 @@ class PartySession:
         if objection := self._policy.objection(request, handler.solver):
             return Refused("policy", f"{objection}.")
         # A request that may come at any time begins a phase: what an earlier one kept secret goes.
-        state = replace(self.state, secret=None if handler.after is None else self.state.secret, route=left)
+        secret = None if handler.after is None else self.state.secret
+        state = replace(self.state, secret=secret, route=left, step=handler.then)
         try:
             data = self._data if state.prepared is None else self._data.prepared(state.prepared)
             state, reply = handler.answer(state, request, data.seen(state.view))
@@ -354,7 +355,7 @@ class PartySession:
             return Refused("policy", f"{reason}.")
         if state.notes is not self.state.notes:
             self._data.memory.keep(state.notes)
-        self.state = replace(state, step=handler.then)
+        self.state = state
         return reply
 
     @property

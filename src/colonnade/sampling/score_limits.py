@@ -11,6 +11,7 @@ import numpy as np
 from colonnade.contracts import ScoreRule
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.possible import first_copies
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.rounded import RoundedScores
 
@@ -62,7 +63,7 @@ def score_limits(rule: ScoreRule, row_weights: PerRow | None, n_rows: int, rows:
     rounded_by = math.exp(rule.log_step / 2) if isinstance(rule, RoundedScores) else 1.0
     parts = np.full(len(rows), 1 / n_rows) if row_weights is None else row_weights[rows] / row_weights.sum()
     n_counted = n_rows if row_weights is None else row_weights.n_positive
-    first = np.unique(rows, return_index=True)[1]
+    first = first_copies(rows)
     unseen = max(1.0 - float(parts[first].sum()), 0.0)
     n_unseen = max(n_counted - len(first), 0)
     # As a rule of whole steps rounds them to the nearest one.

@@ -32,7 +32,7 @@ class Seeds:
 
 def count_even(shared: int, size: int, even_share: float) -> int:
     """Draw how many of so many rows are drawn evenly."""
-    return int(np.random.default_rng([shared, 0]).binomial(size, even_share))
+    return int(np.random.default_rng([shared, 0]).binomial(size, even_share)) if even_share else 0
 
 
 def even_quota(size: int, even_share: float) -> int:

@@ -10,10 +10,17 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import Table
-from colonnade.kernels.blocks import BLOCK_ROWS
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
 from colonnade.node.memory_file import KeptInFile
 from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
-from colonnade.protocol.fingerprints import FINGERPRINT_BYTES, Tables, fingerprint, key_here, table_digest
+from colonnade.protocol.fingerprints import (
+    FINGERPRINT_BYTES,
+    Tables,
+    _block_digest,
+    fingerprint,
+    key_here,
+    table_digest,
+)
 from colonnade.protocol.memory import KeptHere, Memory, TableKey
 from colonnade.protocol.session import PartyData
 from harness import parties_of
@@ -58,6 +65,22 @@ def test_the_same_table_has_the_same_however_it_lies_in_memory() -> None:
 def test_any_change_shows(data: Any, options: Any) -> None:
     assert printed(data, **options) != printed()
     assert printed(data, **options)[:4] == printed()[:4], "it is the same party's"
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_so_does_any_bit_of_a_value_alone(bit: int) -> None:
+    """Values are added up by multipliers, in which the last bit of a number or its sign might be lost."""
+    block = Block(0, DATA[:9].copy())
+    before = _block_digest(block)
+    block.values.view(np.uint64)[4, 1] ^= np.uint64(1 << bit)
+    assert _block_digest(block) != before
+
+
+@pytest.mark.parametrize("change", [lambda x: -x, lambda x: 2 * x, lambda x: x[::-1], lambda x: np.roll(x, 1, axis=0)])
+def test_so_does_a_change_of_many_values_at_once(change: Any) -> None:
+    """Of signs or exponents alone, say: small whole numbers have few other bits."""
+    whole = np.arange(1.0, 9.0)[:, np.newaxis]
+    assert _block_digest(Block(0, change(whole))) != _block_digest(Block(0, whole))
 
 
 def test_so_does_a_change_of_names_or_of_keys() -> None:
