@@ -153,6 +153,14 @@ def sendable_floats(values: npt.ArrayLike) -> Floats:
     return _frozen(np.ascontiguousarray(values, dtype=np.float64))
 
 
+def sendable_columns(values: Floats) -> Floats:
+    """Give a matrix as it is made, column by column, read-only.
+
+    For those whose numbers are read one by one: a decoder gives them row by row, and sums of many may differ in bits.
+    """
+    return _frozen(values)
+
+
 def sendable_rows(rows: npt.ArrayLike) -> Rows:
     """Give row ids the form a decoder gives them."""
     return _frozen(np.ascontiguousarray(rows, dtype=np.int64))
