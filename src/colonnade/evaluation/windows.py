@@ -5,7 +5,7 @@ server is told are those that one question for all rows would tell. Where they a
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -56,7 +56,7 @@ class Windows(Route):
         for way, ask in zip(self.ways, self.next_asks(), strict=True):
             if ask.after(request) is not None:
                 stop: int = request.window.stop  # type: ignore[attr-defined]  # all these kinds have one
-                return END if stop >= self.n_places else replace(self, ways=(way,), first=stop)
+                return END if stop >= self.n_places else Windows(self.n_places, (way,), self.n_numbers, stop)
         return None
 
     def next_asks(self) -> Iterator[Ask]:

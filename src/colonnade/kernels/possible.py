@@ -112,39 +112,44 @@ class PossibleDistances:
         return fits
 
     @cached_property
-    def _half(self) -> Floats:
-        return np.asarray((self.squares - self.squares.mean()) / 2)
-
-    @cached_property
-    def _products(self) -> tuple[Floats, Floats, Floats]:
-        """What distances are multiplied with, what is taken off, and how squares of that are added up."""
-        k, r = self.U.shape
-        factors = np.vstack([self.U.T / 2, np.full((1, k), k**-0.5 / 2), self._half])
-        sums = np.stack([np.ones(r + 1), np.append(self.S**-2.0, 0.0)])
-        return factors, (self._half @ self.U)[:, np.newaxis], sums
+    def _products(self) -> "_Products":
+        (k, r), half = self.U.shape, (self.squares - self.squares.mean()) / 2
+        mean = np.full((1, k), 1 / k)
+        by = np.zeros((3, r + 3))
+        by[0] = -4.0  # of what explains the spread of distances, and of what is crossed
+        by[0, r + 1] = 0.0
+        by[1, :r], by[1, r + 1] = self.S**-2.0, -1.0
+        by[2, r + 1] = k**0.5 * ROUNDING
+        return _Products(
+            factors=np.vstack([self.U.T / 2, k**0.5 / 2 * mean, mean, half]),
+            taken_off=(half @ self.U)[:, np.newaxis],
+            by=by,
+            spread=4 * float(half @ half),
+            mean_square=float(self.squares.mean()),
+            slack=k**0.5 * ROUNDING * self.fixed,
+        )
 
     def fit_surely(self, distances: Floats, error: Floats | float) -> Flags:
-        """Tell which rows, here shape (k, m), fit by products.
+        """Tell which rows, here shape (k, m), fit by products; `error` is of shape (m,), or one.
 
-        1e-8 of the distances may be lost in these: a hundredth of the tolerance. `error` is of shape (m,), or one.
+        1e-8 of the distances may be lost in these: a hundredth of the tolerance.
         """
-        (k, r), (factors, taken_off, sums) = self.U.shape, self._products
-        found = factors @ distances
-        mean, crossed = found[r] * (2 / k**0.5), found[r + 1]
-        found[:r] -= taken_off
-        explained, near = sums @ np.square(found[: r + 1], out=found[: r + 1])
-        off = np.einsum("li,li->i", distances, distances)
-        off /= 4
-        off -= crossed
-        off -= explained
-        off += self._half @ self._half
-        slack = k**0.5 * (ROUNDING * (mean + self.fixed) + error)
-        near -= mean
-        near += self.squares.mean()
+        (k, r), products = self.U.shape, self._products
+        found = products.factors @ distances
+        found[:r] -= products.taken_off
+        np.square(found[: r + 1], out=found[: r + 1])
+        off, near, slack = products.by @ found
+        # Four times the square of how far distances are from any that points have.
+        off += np.einsum("li,li->i", distances, distances)
+        off += products.spread
+        near += products.mean_square
         if self.is_full:
             np.abs(near, out=near)
-        fits = (off <= slack * slack) & (near <= slack)
-        return np.asarray(fits & (slack >= 0) & (slack <= LARGEST_SLACK))
+        slack += products.slack + k**0.5 * error
+        fits = near <= slack
+        fits &= (slack >= 0) & (slack <= LARGEST_SLACK)
+        fits &= off <= 4 * np.square(slack, out=slack)
+        return np.asarray(fits)
 
     def _fit_closely(self, distances: Floats, error: Floats) -> Flags:
         """Tell which rows fit by differences, of which nothing is lost."""
@@ -160,6 +165,18 @@ class PossibleDistances:
         if self.is_full:
             fits &= near >= np.sqrt(np.maximum(far - slack, 0.0)) - loose
         return np.asarray(fits)
+
+
+@dataclass(frozen=True, eq=False)
+class _Products:
+    """What distances to centres are multiplied with, what is taken off, and how squares of it, and it, are added up."""
+
+    factors: Floats
+    taken_off: Floats
+    by: Floats
+    spread: float
+    mean_square: float
+    slack: float
 
 
 def places_of(distances: Floats, d: int) -> Floats:

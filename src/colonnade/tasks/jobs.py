@@ -196,4 +196,4 @@ def solving_rng(seed: int) -> np.random.Generator:
 
 def rounding_of(bits: int | None, roster: Roster, shared: int) -> Rounding | None:
     """Draw the dithers' seeds, if parts of predictions are rounded."""
-    return Rounding.of(bits, roster, np.random.default_rng([shared, 2]))
+    return None if bits is None else Rounding.of(bits, roster, np.random.default_rng([shared, 2]))
