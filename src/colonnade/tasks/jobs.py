@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -184,6 +185,7 @@ def sampling_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 0])
 
 
+@lru_cache(maxsize=64)
 def shared_seed(seed: int) -> int:
     """Give the seed of what server and parties draw alike while they learn or apply; it stands on the job sheet."""
     return int(np.random.default_rng([seed, 1]).integers(2**63))
