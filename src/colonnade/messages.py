@@ -78,25 +78,23 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
     def units(self) -> int:
         """Count the numbers carried: the paper's measure of communication (section 2)."""
-        return sum(_numbers(value) for _, reveals, value in self._fields() if reveals not in UNCOUNTED)
+        return sum([_numbers(getattr(self, name)) for name, _ in _counted(type(self))])
 
     def reveals(self) -> tuple[Reveals, ...]:
         """Name what the fields that are present disclose, each once, in the order of the fields."""
-        present = (reveals for _, reveals, value in self._fields() if value is not None)
-        return tuple(dict.fromkeys(r for r in present if r is not Reveals.NOTHING))
+        return tuple(dict.fromkeys([tells for name, tells in _telling(type(self)) if getattr(self, name) is not None]))
 
     def numbers_told(self, units: int) -> dict[Reveals, int]:
         """Count the numbers of the fields that disclose each thing, at most; the things are those of `reveals`.
 
         Where a field is coded, they are what all others leave of the message's units, or the rows that it is of.
         """
-        told, coded = dict[Reveals, int](), set()
-        for _, reveals, value in self._fields():
-            if value is None or reveals is Reveals.NOTHING:
-                continue
-            told[reveals] = told.get(reveals, 0) + (0 if reveals in UNCOUNTED else _numbers(value))
-            if reveals not in UNCOUNTED and isinstance(value, bytes | tuple):
-                coded.add(reveals)
+        told, coded = dict.fromkeys(self.reveals(), 0), set()
+        for name, reveals in _counted(type(self)):
+            value = getattr(self, name)
+            if value is not None:
+                told[reveals] += _numbers(value)
+                coded |= {reveals} if isinstance(value, bytes | tuple) else set()
         plain = dict(told)
         for reveals in coded:
             others = sum(count for other, count in plain.items() if other is not reveals)
@@ -113,7 +111,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
     def rows_of(self, kinds: Container[Reveals]) -> int:
         """Count the rows of the longest field that reveals one of these, be it an array or coded."""
-        values = [value for _, reveals, value in self._fields() if reveals in kinds]
+        values = [getattr(self, name) for name, reveals in _telling(type(self)) if reveals in kinds]
         coded = [self.coded_rows() for value in values if isinstance(value, bytes)]
         return max([*coded, *(len(value) for value in values if isinstance(value, np.ndarray))], default=0)
 
@@ -121,15 +119,24 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """Count the rows that fields of bytes are of; a kind with such fields says so in `size`, or here."""
         return int(getattr(self, "size", 0))
 
-    def _fields(self) -> list[tuple[str, Reveals, Any]]:
-        return [(name, reveals, getattr(self, name)) for name, reveals in disclosures(type(self)).items()]
-
 
 @cache
 def disclosures(kind: type[Message]) -> dict[str, Reveals]:
     """Map each field of a kind to what it reveals; a field that declares nothing, or two things, is a `TypeError`."""
     hints = get_type_hints(kind, include_extras=True)
     return {name: _declared(kind, name, hints[name]) for name in kind.__struct_fields__}
+
+
+@cache
+def _telling(kind: type[Message]) -> list[tuple[str, Reveals]]:
+    """List the fields that disclose something."""
+    return [(name, reveals) for name, reveals in disclosures(kind).items() if reveals is not Reveals.NOTHING]
+
+
+@cache
+def _counted(kind: type[Message]) -> list[tuple[str, Reveals]]:
+    """List those whose numbers count."""
+    return [(name, reveals) for name, reveals in _telling(kind) if reveals not in UNCOUNTED]
 
 
 def _declared(kind: type[Message], name: str, hint: object) -> Reveals:
@@ -142,9 +149,11 @@ def _declared(kind: type[Message], name: str, hint: object) -> Reveals:
 def _numbers(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.size
+    if isinstance(value, int | float):
+        return 1
     if isinstance(value, msgspec.Struct):  # a signed column
         return sum(each.size for each in msgspec.structs.astuple(value) if isinstance(each, np.ndarray))
-    return 1 if isinstance(value, int | float) else 0
+    return 0
 
 
 def sendable_floats(values: npt.ArrayLike) -> Floats:
@@ -153,6 +162,14 @@ def sendable_floats(values: npt.ArrayLike) -> Floats:
     No transport can then change a bit of what follows.
     """
     return _frozen(np.ascontiguousarray(values, dtype=np.float64))
+
+
+def sendable_columns(values: Floats) -> Floats:
+    """Give a matrix as it is made, column by column, read-only.
+
+    For those whose numbers are read one by one: a decoder gives them row by row, and sums of many may differ in bits.
+    """
+    return _frozen(values)
 
 
 def sendable_rows(rows: npt.ArrayLike) -> Rows:

@@ -108,19 +108,23 @@ class _OneThread:
     def __init__(self) -> None:
         self._lock = Lock()
         self._n_inside = 0
-        self._limit: Any = None
+        self._others: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._n_inside:
-                self._limit = _libraries().limit(limits=1, user_api="blas")
+                # Those that are on more: light work on a few blocks takes no longer than to set and restore them all.
+                self._others = [(each, n) for each in _libraries() if (n := each.get_num_threads()) != 1]
+                for library, _ in self._others:
+                    library.set_num_threads(1)
             self._n_inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_inside -= 1
             if not self._n_inside:
-                self._limit.restore_original_limits()
+                for library, n_threads in self._others:
+                    library.set_num_threads(n_threads)
 
 
 _ONE_THREAD = _OneThread()
@@ -132,8 +136,8 @@ def one_thread_each() -> _OneThread:
 
 
 @cache
-def _libraries() -> Any:
+def _libraries() -> list[Any]:
     import scipy.linalg  # noqa: F401  # which brings a BLAS of its own
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)

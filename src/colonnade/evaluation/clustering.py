@@ -1,7 +1,7 @@
 """Distances to centres: squared distances add over parties, so each tells its own part."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, ClassVar
 
@@ -9,13 +9,15 @@ import numpy as np
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
 from colonnade.errors import InputError
-from colonnade.evaluation.rounding import RoundedParts, SummedParts, added, read_parts, round_parts, sum_parts
+from colonnade.evaluation.rounding import RoundedParts, read_parts, round_parts
 from colonnade.evaluation.windows import of_window
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.lloyd import nearest_of, squared_distances
+from colonnade.kernels.center_distances import CenterDistances
+from colonnade.kernels.possible import PossibleDistances
 from colonnade.kernels.selections import Piece, Selection, Window
+from colonnade.kernels.summed_distances import nearest_of_sums
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_columns, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 
@@ -89,7 +91,7 @@ class AskRoundedDistances(Message, frozen=True):
 
 
 # What is done with a window: each row's nearest centre, and the squared distance to it.
-Use = Callable[[Piece, Rows, SummedParts], object]
+Use = Callable[[Piece, Rows, Floats], object]
 
 
 def nearest_center_distances(
@@ -106,47 +108,77 @@ def nearest_center_distances(
     distances in, shape (n_features,), are in the roster's column order. No distance is negative: what rounding took
     below zero is zero. Gives how far rounding put any distance off, at most.
     """
+    asked = {
+        party: _Asked.of(centers[:, part], None if scale is None else scale[part])
+        for party, part in roster.parts.items()
+    }
     bound = 0.0
     for piece in selected.pieces(len(centers)):
-        parts = yield from _parts(roster, piece, centers, scale, rounding)
-        labels, nearest = nearest_of(parts.values)
-        bound = max(bound, parts.bound)
-        use(piece, labels, replace(parts, values=np.maximum(nearest, 0.0, out=nearest)))
+        parts = yield from _parts(asked, piece, rounding)
+        labels, nearest = nearest_of_sums([part.values for part in parts], partial(_check, parts))
+        bound = max(bound, sum(part.step or 0.0 for part in parts) / 2)
+        use(piece, labels, np.maximum(nearest, 0.0, out=nearest))
     return bound
 
 
-def _parts(
-    roster: Roster, piece: Piece, centers: Floats, scale: Floats | None, rounding: Rounding | None
-) -> Script[SummedParts]:
-    own = {
-        party: (sendable_floats(centers[:, part]), None if scale is None else sendable_floats(scale[part]))
-        for party, part in roster.parts.items()
-    }
-    ends, shape = (piece.window.first, piece.window.stop), (len(piece), len(centers))
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A party's part of the centres, as it travels, and which distances some point has to it."""
+
+    centers: Floats
+    scale: Floats | None
+    possible: PossibleDistances
+
+    @classmethod
+    def of(cls, centers: Floats, scale: Floats | None) -> "_Asked":
+        in_units = centers if scale is None else centers / scale
+        own_scale = None if scale is None else sendable_floats(scale)
+        return cls(sendable_floats(centers), own_scale, PossibleDistances.to(in_units))
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A party's distances of a window, shape (m, k), each off by half a step at most, where they were rounded."""
+
+    party: str
+    asked: _Asked
+    reply: Message
+    values: Floats
+    step: float | None = None
+
+
+def _parts(asked: Mapping[str, _Asked], piece: Piece, rounding: Rounding | None) -> Script[list[_Part]]:
+    ends, shape = (piece.window.first, piece.window.stop), (len(piece), len(next(iter(asked.values())).centers))
     if rounding is not None:
         inbox = yield {
-            party: AskRoundedDistances(*part, rounding.bits, rounding.seeds[party], *ends)
-            for party, part in own.items()
+            party: AskRoundedDistances(own.centers, own.scale, rounding.bits, rounding.seeds[party], *ends)
+            for party, own in asked.items()
         }
         rounded = read_parts(inbox, shape, rounding, piece.window.first)
-        for party, part in rounded.items():
-            checks.distances(party, inbox[party], part.values, _in_units(*own[party]), part.step)
-        return sum_parts(rounded)
-    inbox = yield {party: AskPartialDistances(*part, *ends) for party, part in own.items()}
+        return [
+            _Part(party, asked[party], inbox[party], part.values, part.step) for party, part in rounded.items()
+        ]
+    inbox = yield {party: AskPartialDistances(own.centers, own.scale, *ends) for party, own in asked.items()}
     replies = checks.replies(inbox, PartialDistances)
     for party, reply in replies.items():
         checks.shape(party, reply, reply.values, shape)
-        checks.non_negative(party, reply, reply.values)
-        checks.distances(party, reply, reply.values, _in_units(*own[party]))
-    return SummedParts(added([reply.values for reply in replies.values()]))
+    return [_Part(party, asked[party], reply, reply.values) for party, reply in replies.items()]
 
 
-def _in_units(centers: Floats, scale: Floats | None) -> Floats:
-    return centers if scale is None else centers / scale
+def _check(parts: Sequence[_Part], number: int, rows: slice, distances: Floats) -> None:
+    """Require distances of some rows, shape (k, c), that points have; zero or more, where they were not rounded."""
+    part = parts[number]
+    possible, error = part.asked.possible, part.step or 0.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        if (part.step is not None or distances.min() >= 0) and possible.fit_surely(distances, error).all():
+            return
+    if part.step is None:
+        checks.non_negative(part.party, part.reply, distances)
+    checks.possible_distances(part.party, part.reply, distances.T, possible, error, rows.start)
 
 
 def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) -> tuple[PartyState, Message]:
-    return state, PartialDistances(sendable_floats(_own_distances(state, request, data)))
+    return state, PartialDistances(sendable_columns(_own_distances(state, request, data)))
 
 
 def _answer_rounded(state: PartyState, request: AskRoundedDistances, data: PartyData) -> tuple[PartyState, Message]:
@@ -159,11 +191,12 @@ def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedD
     check_centers(request, request.centers, request.scale, len(data.table.feature_names))
     if n_rows * n_centers > MAX_NUMBERS:
         raise InputError(f"distances of {n_rows:,} rows to {n_centers} centres do not fit one message. Use fewer.")
-    return of_window(state, request, request.window, data, partial(_distances, request.centers, request.scale))
+    to_centers = CenterDistances.to(request.centers, request.scale)
+    return of_window(state, request, request.window, data, partial(_distances, to_centers))
 
 
-def _distances(centers: Floats, scale: Floats | None, values: Floats) -> Floats:
-    return squared_distances(values[:, : centers.shape[1]], centers, scale)
+def _distances(to_centers: CenterDistances, values: Floats) -> Floats:
+    return to_centers.of(values[:, : to_centers.centers.shape[1]])
 
 
 def check_centers(request: Message, centers: Floats, scale: Floats | None, n_features: int) -> None:

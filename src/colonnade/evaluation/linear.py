@@ -279,7 +279,7 @@ def check_classes(request: Message, coef: Floats, n_rows: int, *, less_label: bo
 def weights_of(state: PartyState, data: PartyData, *, by_weight: bool) -> Floats:
     """Give the selected rows' weights, or 1 each where rows have none or do not count by them."""
     row_weights = data.table.row_weights if by_weight else None
-    return np.ones(len(state.selected())) if row_weights is None else row_weights[state.selected()]
+    return np.ones(len(state.selection())) if row_weights is None else row_weights[state.selected()]
 
 
 def label_spread(labels: Floats, weights: Floats) -> float:

@@ -57,8 +57,8 @@ class SummedParts:
 
 def added(parts: Sequence[Floats]) -> Floats:
     """Add arrays of one shape up, in their order; there is one at least."""
-    total = parts[0].copy()
-    for part in parts[1:]:
+    total = parts[0] + parts[1] if len(parts) > 1 else parts[0].copy()
+    for part in parts[2:]:
         total += part
     return total
 

@@ -5,8 +5,9 @@ server is told are those that one question for all rows would tell. Where they a
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Windows(Route):
         for way, ask in zip(self.ways, self.next_asks(), strict=True):
             if ask.after(request) is not None:
                 stop: int = request.window.stop  # type: ignore[attr-defined]  # all these kinds have one
-                return END if stop >= self.n_places else replace(self, ways=(way,), first=stop)
+                return END if stop >= self.n_places else Windows(self.n_places, (way,), self.n_numbers, stop)
         return None
 
     def next_asks(self) -> Iterator[Ask]:
@@ -108,15 +109,15 @@ def of_selected(state: PartyState, data: PartyData, work: OfRows) -> Floats:
 
 
 def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
-    """Put what is made of blocks into one array as it comes, while it is in the cache."""
+    """Put what is made of blocks into one array as it comes, while it is in the cache; of one block, as it is."""
     found, filled = None, 0
     for part in data.table.map(partial(_of_counted, work), window.blocks):
-        if found is None:
-            found = np.empty((window.stop - window.first, *part.shape[1:]))
-        # By columns where there are some: a part may lie in memory either way, and its lines are short.
-        into, own = found[filled : filled + len(part)].reshape(len(part), -1), part.reshape(len(part), -1)
-        for column in range(own.shape[1]):
-            into[:, column] = own[:, column]
+        if len(window.blocks) == 1:
+            return part
+        if found is None:  # which lies in memory as its parts do
+            order: Literal["C", "F"] = "C" if part.flags.c_contiguous else "F"
+            found = np.empty((window.stop - window.first, *part.shape[1:]), order=order)
+        found[filled : filled + len(part)] = part
         filled += len(part)
     if found is None:  # there are no rows
         found = work(np.empty((0, len(data.table.feature_names) + (data.table.label_name is not None))))

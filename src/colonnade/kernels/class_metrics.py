@@ -9,6 +9,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.logits import log_loss, probabilities
+from colonnade.kernels.ranks import Ranks
 
 # Lines of a calibration table: at most so many, and one for so many rows.
 MOST_LINES, ROWS_A_LINE = 10, 50
@@ -66,20 +67,38 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     ClassMetrics
         Sums.
     """
-    losses, chances = log_loss(logits, codes), probabilities(logits)
     if logits.ndim == 1:
-        came = (codes == 1).astype(np.float64)
-        likely, squares = (chances > 0.5).astype(np.int64), np.square(chances - came)
-        areas = _areas([logits], [came], weights)[:1]  # chances near 1 are equal where these are not
-        calibration = calibration_table(chances, came, weights, least)
-    else:
-        came = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
-        likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
-        areas = _areas([*chances.T], [*came.T], weights)
-        calibration = calibration_table(chances.max(axis=1), (likely == codes).astype(np.float64), weights, least)
-    table = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2).reshape(n_classes, n_classes)
-    cost, confusion = float(weights @ losses), np.asarray(table, np.float64)
+        return _of_two(logits, codes, weights, least)
+    losses, chances = log_loss(logits, codes), probabilities(logits)
+    came = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
+    likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
+    areas = _areas([*chances.T], [*came.T], weights)
+    calibration = calibration_table(chances.max(axis=1), (likely == codes).astype(np.float64), weights, least)
+    cost, confusion = float(weights @ losses), _confusion(codes, likely, weights, n_classes)
     return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
+
+
+def _of_two(logits: Floats, codes: Rows, weights: Floats, least: int) -> ClassMetrics:
+    """Compare chances of the last of two classes with classes: rows are ordered once."""
+    came = (codes == 1).astype(np.float64)
+    # exp(-|z|) gives both the chance and -log of it, or of what is left of it: nothing overflows, nothing cancels.
+    small = np.exp(-np.abs(logits))
+    losses = np.log1p(small)
+    losses += np.maximum(np.where(codes == 1, -logits, logits), 0.0)
+    chances = np.where(logits >= 0, 1.0, small)
+    chances /= 1.0 + small
+    ranks = Ranks.of(logits)  # chances near 1 are equal where these are not
+    parts = _area(ranks, came, weights)
+    areas = np.array([(parts.area, min(parts.variance, 0.25))])
+    calibration = calibration_table(chances, came, weights, least, ranks.order)
+    confusion = _confusion(codes, (chances > 0.5).astype(np.int64), weights, 2)
+    brier = float(weights @ np.square(chances - came))
+    return ClassMetrics(float(weights @ losses), _deviation(losses, weights), brier, confusion, areas, calibration)
+
+
+def _confusion(codes: Rows, likely: Rows, weights: Floats, n_classes: int) -> Floats:
+    table = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2)
+    return np.asarray(table.reshape(n_classes, n_classes), np.float64)
 
 
 def n_lines(weights: Floats) -> int:
@@ -88,23 +107,37 @@ def n_lines(weights: Floats) -> int:
     return int(min(max(effective / ROWS_A_LINE, 1.0), MOST_LINES))
 
 
-def calibration_table(chances: Floats, came: Floats, weights: Floats, least: int) -> Floats:
+def calibration_table(
+    chances: Floats, came: Floats, weights: Floats, least: int, order: Rows | None = None
+) -> Floats:
     """Put rows of like chances together, `n_lines` times at most, each time `least` rows or more; shape (b, 3).
 
-    Rows of the same chance stay together. No line where there are fewer rows than that.
+    Rows of the same chance stay together. No line where there are fewer rows than that. Chances ascend in `order`, if
+    one is given, but for rounding.
     """
-    most = n_lines(weights)
-    values, place = np.unique(chances, return_inverse=True)
-    weight = np.bincount(place, weights, minlength=len(values))
-    middle = (np.cumsum(weight) - weight / 2) / max(float(weight.sum()), np.finfo(float).tiny)
-    near = np.minimum((most * middle).astype(np.int64), most - 1)[place]
-    sums = np.array([np.bincount(near, each, minlength=most) for each in _summed(chances, came, weights)])
-    lines = [line for line in sums.T if line[0] > 0]
+    if not len(chances):
+        return np.empty((0, 3))
+    most, ranks = n_lines(weights), _ranks(chances, order)
+    weight = ranks.sums(weights)
+    middle = np.cumsum(weight)
+    middle -= weight / 2
+    # Where the lines begin: a row is in the one that the middle of the weight of its chance is in.
+    firsts = np.searchsorted(middle, float(weight.sum()) * np.arange(most) / most)
+    starts = ranks.starts(np.unique(firsts[firsts < len(middle)]))
+    each = (np.add.reduceat(numbers[ranks.order], starts) for numbers in _summed(chances, came, weights))
+    lines = [line for line in np.array([*each]).T if line[0] > 0]
     while few := [number for number, line in enumerate(lines) if _effective(line) < least]:
         # It goes to the one before; the first, to the one after.
         at = max(few[0] - 1, 0)
         lines[at : at + 2] = [lines[at] + lines[at + 1]] if len(lines) > 1 else []
     return np.array([(line[0], line[2] / line[0], line[3] / line[0]) for line in lines]).reshape(-1, 3)
+
+
+def _ranks(chances: Floats, order: Rows | None) -> Ranks:
+    if order is None:
+        return Ranks.of(chances)
+    ordered = chances[order]
+    return Ranks.of(chances) if (ordered[1:] < ordered[:-1]).any() else Ranks.among(order, ordered)
 
 
 def _summed(chances: Floats, came: Floats, weights: Floats) -> tuple[Floats, ...]:
@@ -117,27 +150,46 @@ def _effective(line: Floats) -> float:
 
 
 def _areas(chances: list[Floats], came: list[Floats], weights: Floats) -> Floats:
-    """Compute the area of each class by its chances, or logits, its variance, and of their mean; shape (L + 1, 2)."""
-    found = [_area(each, yes, weights) for each, yes in zip(chances, came, strict=True)]
-    whole = float(np.mean([area for area, _ in found])), np.mean([part for _, part in found], axis=0)
+    """Compute the area of each class by its chances, its variance, and of their mean; shape (L + 1, 2)."""
+    ranks = [Ranks.of(each) for each in chances]
+    found = [_area(own, yes, weights) for own, yes in zip(ranks, came, strict=True)]
+    whole = np.mean([each.by_row(own, yes) for each, own, yes in zip(found, ranks, came, strict=True)], axis=0)
+    mean = float(np.mean([each.area for each in found])), float(weights @ np.square(whole))
     # No number within 0 and 1 varies more than by a quarter.
-    return np.array([(area, min(float(weights @ np.square(part)), 0.25)) for area, part in (*found, whole)])
+    return np.array([(area, min(part, 0.25)) for area, part in (*((e.area, e.variance) for e in found), mean)])
 
 
-def _area(chances: Floats, came: Floats, weights: Floats) -> tuple[float, Floats]:
-    """Compute the weight of pairs in which the row that came true has the larger chance, equals by half.
+@dataclass(frozen=True, eq=False)
+class _Area:
+    """An area, its variance (DeLong), and a row's part in how it varies: of rows that came true, and of others.
 
-    Give each row's part in how it varies, too, shape (m,): their squares, by weight, add up to DeLong's variance.
+    Parts, shape (v,), are by ascending chance: their squares, by weight, add up to the variance.
     """
-    yes, no = weights * came, weights * (1.0 - came)
+
+    area: float
+    variance: float
+    of_yes: Floats
+    of_no: Floats
+
+    def by_row(self, ranks: Ranks, came: Floats) -> Floats:
+        """Give each row's part, shape (m,)."""
+        return np.where(came > 0, ranks.by_row(self.of_yes), ranks.by_row(self.of_no))
+
+
+def _area(ranks: Ranks, came: Floats, weights: Floats) -> _Area:
+    """Compute the weight of pairs in which the row that came true has the larger chance, equals by half."""
+    weight, yes = ranks.sums(weights), ranks.sums(weights * came)
+    no = weight - yes
     n_yes, n_no = float(yes.sum()), float(no.sum())
     if not (n_yes > 0 and n_no > 0):
-        return 0.5, np.zeros(len(chances))
-    _, place = np.unique(chances, return_inverse=True)
-    below_yes, below_no = _below(place, yes) / n_yes, _below(place, no) / n_no
-    area = float(yes @ below_no) / n_yes
-    apart = np.where(came > 0, (below_no - area) / _spread_by(n_yes), (1.0 - below_yes - area) / _spread_by(n_no))
-    return area, apart
+        nothing = np.zeros(len(weight))
+        return _Area(0.5, 0.0, nothing, nothing)
+    of_yes, of_no = _below(no) / n_no, 1.0 - _below(yes) / n_yes
+    area = float(yes @ of_yes) / n_yes
+    for part, size in ((of_yes, n_yes), (of_no, n_no)):
+        part -= area
+        part /= _spread_by(size)
+    return _Area(area, float(yes @ np.square(of_yes) + no @ np.square(of_no)), of_yes, of_no)
 
 
 def _spread_by(weight: float) -> float:
@@ -145,10 +197,10 @@ def _spread_by(weight: float) -> float:
     return float(np.sqrt(weight * (weight - 1.0))) if weight > 1 else weight
 
 
-def _below(place: Rows, weights: Floats) -> Floats:
-    """Add up the weight of rows of smaller chances, and half that of equal ones; shape (m,)."""
-    each = np.bincount(place, weights)
-    below: Floats = (np.cumsum(each) - each / 2)[place]
+def _below(weights: Floats) -> Floats:
+    """Add up the weight at smaller chances, and half that at each, by ascending chance; shape (v,)."""
+    below = np.cumsum(weights)
+    below -= weights / 2
     return below
 
 

@@ -15,6 +15,8 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 ROUNDING = 1e-6
 # Rows whose temporaries stay in the cache.
 ROWS_AT_ONCE = 8192
+# Squared distances that are off by more are none of which products are sure: squares of them may overflow.
+LARGEST_SLACK = 1e80
 
 
 def first_copies(rows: Rows) -> Rows:
@@ -52,37 +54,29 @@ def norm_fits(values: Floats, most: float, error: float, order: Literal[2, "fro"
 def distances_fit(distances: Floats, centers: Floats, error: Floats | float) -> Flags:
     """Tell which rows of squared distances, shape (m, k), some point has to the centres, shape (k, d).
 
-    Each distance is off by `error` at most, shape (m, 1) or one for all. Differences of distances to two centres are
-    linear in the point: they fix its place among the centres, and the rest of any distance is how far it is off there.
-
-    Products with a few fixed columns settle nearly all rows that fit, by a tolerance that is no larger than it need be.
-    The others are looked at one by one.
+    Each distance is off by `error` at most, shape (m, 1) or one for all.
     """
-    n_centers, d = centers.shape
-    if not n_centers or not d:
-        return np.asarray((distances <= error).all(axis=1))
-    A = centers - centers.mean(axis=0)
-    squares = np.square(A).sum(axis=1)
-    U, S, _ = np.linalg.svd(A, full_matrices=False)
-    kept = ROUNDING * S.max(initial=0.0) < S
-    U, S = U[:, kept], S[kept]
-    fixed = squares.max() + float(np.square(centers).max()) * ROUNDING
-    off_by = np.broadcast_to(error, (len(distances), 1))[:, 0]
-    place = _Place(squares, U, S, fixed, len(S) == d)
-    fits = np.empty(len(distances), np.bool_)
-    for start in range(0, len(distances), ROWS_AT_ONCE):
-        some = slice(start, start + ROWS_AT_ONCE)
-        fits[some] = place.fit_surely(distances[some], off_by[some])
-    (doubtful,) = np.nonzero(~fits)
-    fits[doubtful] = place.fit_closely(distances[doubtful], off_by[doubtful])
-    return fits
+    return PossibleDistances.to(centers).fit(distances, error)
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
-    """Where centres are: their squares about their mean, A = U S V' about it, and what rounding is a part of.
+class PossibleDistances:
+    """Which squared distances points have to some centres, k of them.
 
-    `is_full` says that they span all columns.
+    Differences of distances to two centres are linear in the point: they fix its place among the centres, and the rest
+    of any distance is how far it is off there. Products with a few fixed columns settle nearly all rows that fit, by a
+    tolerance that is no larger than it need be. The others are looked at one by one.
+
+    Parameters
+    ----------
+    squares : ndarray of float64, shape (k,)
+        Of the centres about their mean, A.
+    U, S : ndarray of float64, shapes (k, r) and (r,)
+        A = U S V', without directions that are lost in rounding.
+    fixed : float
+        What rounding is a part of, beside distances.
+    is_full : bool
+        Whether the centres span all columns.
     """
 
     squares: Floats
@@ -91,27 +85,73 @@ class _Place:
     fixed: float
     is_full: bool
 
-    @cached_property
-    def _half(self) -> Floats:
-        return np.asarray((self.squares - self.squares.mean()) / 2)
+    @classmethod
+    def to(cls, centers: Floats) -> "PossibleDistances":
+        """Look at centres, shape (k, d)."""
+        n_centers, d = centers.shape
+        if not n_centers or not d:
+            return cls(np.zeros(n_centers), np.empty((n_centers, 0)), np.empty(0), 0.0, is_full=True)
+        A = centers - centers.mean(axis=0)
+        squares = np.square(A).sum(axis=1)
+        U, S, _ = np.linalg.svd(A, full_matrices=False)
+        kept = ROUNDING * S.max(initial=0.0) < S
+        fixed = squares.max() + float(np.square(centers).max()) * ROUNDING
+        return cls(squares, U[:, kept], S[kept], fixed, bool(np.count_nonzero(kept) == d))
+
+    def fit(self, distances: Floats, error: Floats | float) -> Flags:
+        """Tell which rows, shape (m, k), some point has; each distance is off by `error`, (m, 1) or one for all."""
+        if self.is_full and not len(self.S):  # there are no columns, or no centres
+            return np.asarray((distances <= error).all(axis=1))
+        off_by = np.broadcast_to(error, (len(distances), 1))[:, 0]
+        fits = np.empty(len(distances), np.bool_)
+        for start in range(0, len(distances), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            fits[some] = self.fit_surely(distances[some].T, off_by[some])
+        (doubtful,) = np.nonzero(~fits)
+        fits[doubtful] = self._fit_closely(distances[doubtful], off_by[doubtful])
+        return fits
 
     @cached_property
-    def _factors(self) -> Floats:
-        k = len(self.squares)
-        return np.column_stack([self.U / 2, self._half, np.full(k, 1 / k)]).T
+    def _products(self) -> "_Products":
+        (k, r), half = self.U.shape, (self.squares - self.squares.mean()) / 2
+        mean = np.full((1, k), 1 / k)
+        by = np.zeros((3, r + 3))
+        by[0] = -4.0  # of what explains the spread of distances, and of what is crossed
+        by[0, r + 1] = 0.0
+        by[1, :r], by[1, r + 1] = self.S**-2.0, -1.0
+        by[2, r + 1] = k**0.5 * ROUNDING
+        return _Products(
+            factors=np.vstack([self.U.T / 2, k**0.5 / 2 * mean, mean, half]),
+            taken_off=(half @ self.U)[:, np.newaxis],
+            by=by,
+            spread=4 * float(half @ half),
+            mean_square=float(self.squares.mean()),
+            slack=k**0.5 * ROUNDING * self.fixed,
+        )
 
-    def fit_surely(self, distances: Floats, error: Floats) -> Flags:
-        """Tell which rows fit by products, of which 1e-8 of the distances may be lost: a hundredth of the tolerance."""
-        half, k, found = self._half, len(self.squares), self._factors @ distances.T
-        (crossed, mean), along = found[-2:], np.square((half @ self.U)[:, np.newaxis] - found[:-2])
-        explained, near = np.stack([np.ones(len(self.S)), self.S**-2.0]) @ along
-        off = half @ half - crossed + (np.einsum("ij,ij->i", distances, distances) - k * mean**2) / 4 - explained
-        slack = np.sqrt(k) * (error + ROUNDING * (mean + self.fixed))
-        apart = near - (mean - self.squares.mean())
-        fits = (off <= slack**2) & (apart <= slack) & (slack >= 0)
-        return np.asarray(fits & (apart >= -slack) if self.is_full else fits)
+    def fit_surely(self, distances: Floats, error: Floats | float) -> Flags:
+        """Tell which rows, here shape (k, m), fit by products; `error` is of shape (m,), or one.
 
-    def fit_closely(self, distances: Floats, error: Floats) -> Flags:
+        1e-8 of the distances may be lost in these: a hundredth of the tolerance.
+        """
+        (k, r), products = self.U.shape, self._products
+        found = products.factors @ distances
+        found[:r] -= products.taken_off
+        np.square(found[: r + 1], out=found[: r + 1])
+        off, near, slack = products.by @ found
+        # Four times the square of how far distances are from any that points have.
+        off += np.einsum("li,li->i", distances, distances)
+        off += products.spread
+        near += products.mean_square
+        if self.is_full:
+            np.abs(near, out=near)
+        slack += products.slack + k**0.5 * error
+        fits = near <= slack
+        fits &= (slack >= 0) & (slack <= LARGEST_SLACK)
+        fits &= off <= 4 * np.square(slack, out=slack)
+        return np.asarray(fits)
+
+    def _fit_closely(self, distances: Floats, error: Floats) -> Flags:
         """Tell which rows fit by differences, of which nothing is lost."""
         squares, mean = self.squares, distances.mean(axis=1)
         target = (squares - squares.mean() - (distances - mean[:, np.newaxis])) / 2
@@ -125,6 +165,18 @@ class _Place:
         if self.is_full:
             fits &= near >= np.sqrt(np.maximum(far - slack, 0.0)) - loose
         return np.asarray(fits)
+
+
+@dataclass(frozen=True, eq=False)
+class _Products:
+    """What distances to centres are multiplied with, what is taken off, and how squares of it, and it, are added up."""
+
+    factors: Floats
+    taken_off: Floats
+    by: Floats
+    spread: float
+    mean_square: float
+    slack: float
 
 
 def places_of(distances: Floats, d: int) -> Floats:

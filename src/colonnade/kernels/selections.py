@@ -15,7 +15,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, n_blocks_of, rows_of_block
 from colonnade.kernels.per_row import PerRow
 
-# Of one window at least, where there are so many: 2 MB, small at both ends, and a round costs little beside it.
+# Of one window at most, unless a block has more: 2 MB, small at both ends, and a round costs little beside it.
 WINDOW_NUMBERS = 1 << 18
 # No table has more rows.
 MOST_PLACES = 1 << 40
@@ -31,7 +31,7 @@ class Window(NamedTuple):
     @classmethod
     def at(cls, first: int, n_places: int, n_numbers: int) -> "Window":
         """Give the window that begins there, of all places: whole blocks, but for the last."""
-        n_blocks = -(-WINDOW_NUMBERS // (BLOCK_ROWS * max(n_numbers, 1)))
+        n_blocks = max(WINDOW_NUMBERS // (BLOCK_ROWS * max(n_numbers, 1)), 1)
         return cls(first, min(first + n_blocks * BLOCK_ROWS, n_places), n_numbers)
 
     def is_of(self, n_places: int) -> bool:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from colonnade.contracts import Inbox
 from colonnade.errors import LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.possible import distances_fit, first_copies, norm_fits
+from colonnade.kernels.possible import PossibleDistances, first_copies, norm_fits
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MAGNITUDE, MIN_MAGNITUDE, Message
 
@@ -49,6 +49,9 @@ def shape(party: str, message: Message, array: npt.NDArray[Any], expected: tuple
 
 def in_range(party: str, message: Message, values: Floats) -> None:
     """Require numbers whose squares a float64 holds; NaN and infinity are none."""
+    # Most pass by the sum of their squares, in one look; NaN and what overflows do not.
+    if values.flags.c_contiguous and np.dot(flat := values.reshape(-1), flat) <= MAX_MAGNITUDE**2:
+        return
     # Neither extreme misses a NaN; no number is copied.
     if not (values.max(initial=0.0) <= MAX_MAGNITUDE and values.min(initial=0.0) >= -MAX_MAGNITUDE):
         raise wrong(party, message, f"NaN, infinity or a magnitude above {MAX_MAGNITUDE:g} among its numbers")
@@ -78,8 +81,15 @@ def unit_columns(party: str, message: Message, rows: Rows, values: Floats, n_row
 
 def distances(party: str, message: Message, values: Floats, centers: Floats, error: Floats | float = 0.0) -> None:
     """Require squared distances to centres, shape (m, k), that points have; each may be off by so much."""
-    for row in np.flatnonzero(~distances_fit(values, centers, error))[:1].tolist():
-        raise wrong(party, message, f"distances of its row {row} to {len(centers)} centres that no point has")
+    possible_distances(party, message, values, PossibleDistances.to(centers), error)
+
+
+def possible_distances(
+    party: str, message: Message, values: Floats, possible: PossibleDistances, error: Floats | float, first: int = 0
+) -> None:
+    """Require them as `distances` does, of centres that were looked at before, and of rows from `first` on."""
+    for row in np.flatnonzero(~possible.fit(values, error))[:1].tolist():
+        raise wrong(party, message, f"distances of its row {first + row} to {values.shape[1]} centres that no point has")
 
 
 def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:

@@ -70,11 +70,13 @@ class Conductor:
         return {party: _expected(party, request, replies) for party, request in outbox.items()}
 
     def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
-        """Put messages on the ledger, each with its sender and receiver."""
+        """Put messages on the ledger, each with its sender and receiver; none where one of them is too large."""
         messages = [message for _, _, message in sent]
         sizes = self._codec.sizes(messages)
-        facts = list(map(Message.facts, messages))
-        for (sender, receiver, _), size, (kind, units, reveals, numbers) in zip(sent, sizes, facts, strict=True):
+        # One that goes to many is looked at once.
+        facts = {id(message): message.facts() for message in messages}
+        for (sender, receiver, message), size in zip(sent, sizes, strict=True):
+            kind, units, reveals, numbers = facts[id(message)]
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import get_args
 
 import msgspec
@@ -108,13 +109,20 @@ def _always_told(ask: Ask) -> set[Reveals]:
     kind = ask.kind.reply
     if kind is None:
         return set()
-    optional = {field for field, hint in kind.__annotations__.items() if type(None) in get_args(get_args(hint)[0])}
+    optional = _optional(kind)
     with_label = ask.kind.phase in LEARNING and ask.fields.get("with_label") is not False
     told = disclosures(kind).items()
     sure = {reveals for field, reveals in told if field not in optional or (with_label and reveals is Reveals.LABELS)}
     # Of rows that are drawn by class.
     by_class = {Reveals.LABELS} if ask.fields.get("n_told") else set()
     return sure | by_class | {*kind.steered, *kind.known_before}
+
+
+@cache
+def _optional(kind: type[Message]) -> frozenset[str]:
+    """Name the fields that a message may leave empty."""
+    hints = kind.__annotations__.items()
+    return frozenset(field for field, hint in hints if type(None) in get_args(get_args(hint)[0]))
 
 
 def narrower_choice(objection: Callable[[JobSheet], str | None], sheet: JobSheet, data: PartyData) -> Branches | None:

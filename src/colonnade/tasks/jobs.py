@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -205,6 +205,7 @@ def sampling_rng(seed: int) -> np.random.Generator:
     return np.random.default_rng([seed, 0])
 
 
+@lru_cache(maxsize=64)
 def shared_seed(seed: int) -> int:
     """Give the seed of what server and parties draw alike while they learn or apply; it stands on the job sheet."""
     return int(np.random.default_rng([seed, 1]).integers(2**63))
@@ -217,4 +218,4 @@ def solving_rng(seed: int) -> np.random.Generator:
 
 def rounding_of(bits: int | None, roster: Roster, shared: int) -> Rounding | None:
     """Draw the dithers' seeds, if parts of predictions are rounded."""
-    return Rounding.of(bits, roster, np.random.default_rng([shared, 2]))
+    return None if bits is None else Rounding.of(bits, roster, np.random.default_rng([shared, 2]))

@@ -14,7 +14,6 @@ from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
 from colonnade.evaluation.reports import ClusteringReport, all_losses, clustering_report, distance_losses
-from colonnade.evaluation.rounding import SummedParts
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.selections import Piece, Selection
@@ -125,7 +124,7 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         """Find the nearest centre of the selected rows through the parties."""
         found = np.empty(len(selected), np.int64)
 
-        def use(piece: Piece, labels: Rows, _: SummedParts) -> None:
+        def use(piece: Piece, labels: Rows, _: Floats) -> None:
             found[piece.chosen] = labels
 
         yield from nearest_center_distances(roster, selected, *self._centers, use, rounding)
@@ -141,8 +140,8 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         """Sum up the selected rows' distances to their nearest centres."""
         losses, k = [], len(self.cluster_centers_)
 
-        def use(piece: Piece, labels: Rows, parts: SummedParts) -> None:
-            losses.append(distance_losses(labels, parts.values, piece.weights, k, with_deviation=sampled))
+        def use(piece: Piece, labels: Rows, nearest: Floats) -> None:
+            losses.append(distance_losses(labels, nearest, piece.weights, k, with_deviation=sampled))
 
         bound = yield from nearest_center_distances(roster, selected, *self._centers, use, rounding)
         report = clustering_report(all_losses(losses), sampled=sampled)
