@@ -150,8 +150,8 @@ def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) ->
 
 
 def _answer_rounded(state: PartyState, request: AskRoundedDistances, data: PartyData) -> tuple[PartyState, Message]:
-    distances = _own_distances(state, request, data)
-    return state, round_parts(request, request.bits, request.seed, request.first, distances, None)
+    own = _own_distances(state, request, data)
+    return state, round_parts(request, request.bits, request.seed, request.first, own, None)
 
 
 def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedDistances, data: PartyData) -> Floats:
@@ -159,10 +159,11 @@ def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedD
     check_centers(request, request.centers, request.scale, len(data.table.feature_names))
     if n_rows * n_centers > MAX_NUMBERS:
         raise InputError(f"distances of {n_rows:,} rows to {n_centers} centres do not fit one message. Use fewer.")
-    return of_window(state, request, request.window, data, partial(_distances, request.centers, request.scale))
+    return of_window(state, request, request.window, data, partial(distances, request.centers, request.scale))
 
 
-def _distances(centers: Floats, scale: Floats | None, values: Floats) -> Floats:
+def distances(centers: Floats, scale: Floats | None, values: Floats) -> Floats:
+    """Compute squared distances of rows to centres, in the first of their columns."""
     return squared_distances(values[:, : centers.shape[1]], centers, scale)
 
 

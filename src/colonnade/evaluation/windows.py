@@ -7,8 +7,10 @@ server is told are those that one question for all rows would tell. Where they a
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats
@@ -19,6 +21,8 @@ from colonnade.messages import Message
 from colonnade.protocol import checks
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.routes import END, Ask, Route
+
+P = TypeVar("P")
 
 # What is made of rows, shape (b, c): a number each, or more. It may be done on other machines.
 OfRows = Callable[[Floats], Floats]
@@ -76,24 +80,58 @@ def windows_due(state: PartyState, request: Message) -> float:
     window = getattr(request, "window", None)
     if not isinstance(window, Window) or window.first or not window.stop:
         return 1.0
-    rows = state.selection()
-    return max((rows.n_rows if isinstance(rows, CountedRows) else len(rows)) / window.stop, 1.0)
+    return max(state.n_places / window.stop, 1.0)
 
 
 def check_window(state: PartyState, request: Message, window: Window) -> None:
     """Require one of the windows that the selected rows are cut into."""
+    if not window.is_of(state.n_places):
+        raise checks.wrong(SERVER, request, f"a window of rows {window.first} to {window.stop}, of {state.n_places:,}")
+
+
+def n_selected_in(state: PartyState, window: Window) -> int:
+    """Count the selected rows of a window."""
     rows = state.selection()
-    n_places = rows.n_rows if isinstance(rows, CountedRows) else len(rows)
-    if not window.is_of(n_places):
-        raise checks.wrong(SERVER, request, f"a window of rows {window.first} to {window.stop}, of {n_places:,}")
+    return rows.n_in(window) if isinstance(rows, CountedRows) else window.stop - window.first
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived(Generic[P]):
+    """What a server has brought of windows up to a place, a part each, until all are there; `what` says of what."""
+
+    what: object
+    stop: int = 0
+    parts: tuple[P, ...] = ()
+
+    def __repr__(self) -> str:
+        return "Arrived(not shown)"
+
+
+def arrived(before: object, what: object, request: Message, window: Window, part: P) -> Arrived[P]:
+    """Put what came of a window beside what came before, if it is the next; a first one begins anew."""
+    is_same = isinstance(before, Arrived) and before.what == what
+    earlier: Arrived[Any] = before if is_same and window.first else Arrived(what)  # type: ignore[assignment]
+    if earlier.stop != window.first:
+        raise checks.wrong(SERVER, request, f"rows from {window.first} on, where {earlier.stop} would be next")
+    return Arrived(what, window.stop, (*earlier.parts, part))
+
+
+def joined(parts: tuple[npt.NDArray[Any], ...]) -> npt.NDArray[Any]:
+    """Put windows' arrays one after another; there is one at least."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def of_window(state: PartyState, request: Message, window: Window, data: PartyData, work: OfRows) -> Floats:
     """Give what `work` makes of the selected rows of a window, if its owner lets those of all windows be told."""
     check_window(state, request, window)
-    rows = state.selection()
-    if objection := data.policy.objection_to_rows(request.reply or type(request), len(rows)):
+    if objection := data.policy.objection_to_rows(request.reply or type(request), len(state.selection())):
         raise PolicyRefusedError(f"{objection}.", party=data.name)
+    return made_of_window(state, window, data, work)
+
+
+def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfRows) -> Floats:
+    """Give what `work` makes of the selected rows of a window, which was checked."""
+    rows = state.selection()
     if not isinstance(rows, CountedRows):
         return work(data.table.take(rows[window.places]))
     return _of_blocks(data, work, window)

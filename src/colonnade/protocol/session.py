@@ -142,6 +142,12 @@ class PartyState:
             raise LocalProtocolError("No rows were agreed on: sample first.")
         return self.rows
 
+    @property
+    def n_places(self) -> int:
+        """How many places windows are cut from: all rows of the table, or the list of rows."""
+        rows = self.selection()
+        return rows.n_rows if isinstance(rows, CountedRows) else len(rows)
+
 
 @dataclass(frozen=True)
 class PartyData:

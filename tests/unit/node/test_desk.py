@@ -658,7 +658,7 @@ def test_what_was_counted_stays_counted_where_the_party_dies_before_it_answers(
 
 def test_predictions_are_handed_on_once_and_before_the_answer(office: Office) -> None:
     office.ask(1, UseAllRows())
-    assert isinstance(office.ask(2, Deliver(sendable_floats(np.arange(40.0)), None)), Received)
+    assert isinstance(office.ask(2, Deliver(sendable_floats(np.arange(40.0)), None, 0, 40)), Received)
     assert [delivery.predictions.tolist() for delivery in office.delivered] == [list(range(40))]
     office.die_and_return()
     assert len(office.delivered) == 1, "rebuilding the state delivers nothing anew"
@@ -666,7 +666,7 @@ def test_predictions_are_handed_on_once_and_before_the_answer(office: Office) ->
 
 def test_what_nobody_foresaw_leaves_the_run_as_it_was(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     office.ask(1, UseAllRows())
-    request = Deliver(sendable_floats(np.arange(40.0)), None)
+    request = Deliver(sendable_floats(np.arange(40.0)), None, 0, 40)
     shown: list[str] = []
     monkeypatch.setattr(office.desk, "_show", shown.append)
     monkeypatch.setattr(office.desk, "_deliver", lambda _: [][1])

@@ -83,7 +83,7 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
         AskSplit(),
         AskRowWeights(),
         UseFrame("train", "own", None, None, None),
-        Deliver(sendable_floats([]), None),
+        Deliver(sendable_floats([]), None, 0, 0),
     ],
     ids=lambda request: request.kind,
 )
@@ -300,7 +300,8 @@ class LegalOrder(RuleBasedStateMachine):
     def deliver(self, size: int) -> None:
         values = sendable_floats(np.ones(size))
         legal = self.step == "selected" and size == self.size
-        self.ask(Deliver(values, None), legal=legal, reply=Received, then="selected")
+        stop = 0 if self.session.state.rows is None else self.session.state.n_places
+        self.ask(Deliver(values, None, 0, stop), legal=legal, reply=Received, then="selected")
 
     @rule(intercept=st.booleans())
     def total(self, intercept: bool) -> None:

@@ -82,9 +82,9 @@ def test_half_as_many_numbers_as_values_are_told(numbers: int, passes: bool) -> 
 def test_effective_rows_are_between_one_and_the_distinct_ones(pairs: list[tuple[int, float]]) -> None:
     rows, weights = np.array([row for row, _ in pairs]), np.array([weight for _, weight in pairs])
     distinct = len(np.unique(rows))
-    assert 1 - 1e-9 <= effective_rows(rows, weights) <= distinct + 1e-9
-    assert effective_rows(np.arange(distinct), np.ones(distinct)) == pytest.approx(distinct)
-    assert effective_rows(rows, 7 * weights) == pytest.approx(effective_rows(rows, weights))
+    assert 1 - 1e-9 <= effective_rows((rows, weights)) <= distinct + 1e-9
+    assert effective_rows((np.arange(distinct), np.ones(distinct))) == pytest.approx(distinct)
+    assert effective_rows((rows, 7 * weights)) == pytest.approx(effective_rows((rows, weights)))
 
 
 @given(st.integers(1, 30))

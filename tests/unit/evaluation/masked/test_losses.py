@@ -172,7 +172,7 @@ def test_a_server_that_moves_a_residual_by_a_little_is_told_nothing(model: Any) 
             return data
         first, part = message.parts
         moved = msgspec.structs.replace(part, masked=bytes([part.masked[0] ^ 1]) + part.masked[1:])
-        return codec().encode(AskLosses((first, moved), message.intercept))
+        return codec().encode(AskLosses((first, moved), message.intercept, message.first, message.stop))
 
     with pytest.raises(cn.ColonnadeError, match="a signature of 'party3' on something else"):
         federation(Wire(move)).evaluate(model, by="party2")
