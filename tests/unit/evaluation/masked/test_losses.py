@@ -200,7 +200,7 @@ def test_an_evaluation_is_no_delivery_nor_the_other_way_round(model: Any) -> Non
         if not isinstance(message, DeliverMasked | AskLosses):
             return data
         other = AskLosses if isinstance(message, DeliverMasked) else DeliverMasked
-        return codec().encode(other(message.parts, message.intercept))
+        return codec().encode(other(message.parts, message.intercept, message.first, message.stop))
 
     with pytest.raises(cn.ColonnadeError, match="would be next in this job, not DeliverMasked"):
         federation(Wire(swap)).evaluate(model, by="party2")
