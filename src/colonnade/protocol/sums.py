@@ -33,7 +33,7 @@ DEPENDENT = 1e-14
 # Of squares of weights that are far from such a combination.
 APART = 1e-6
 # So many weights, of rows in all sums, are looked at together.
-BLOCK_WEIGHTS = 1 << 22
+BLOCK_WEIGHTS = 1 << 20
 # Rows and weights of one sum; all rows that count are not listed.
 Group = tuple[Rows, Floats] | CountedRows
 
