@@ -67,7 +67,16 @@ from colonnade.protocol.preparing import PrepareColumns, PreparedColumns
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.sheet import JobAccepted, OpenJob, SheetParty, TakeBranch
 from colonnade.protocol.splits import HoldOut, SplitBy
-from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
+from colonnade.protocol.viewing import (
+    AskRowWeights,
+    AskSplit,
+    BringColumns,
+    ColumnsKept,
+    Moments,
+    RowWeights,
+    Split,
+    UseFrame,
+)
 from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
@@ -298,9 +307,11 @@ EXAMPLES: dict[str, Message] = {
     "deliver": Deliver(sendable_floats([1.5]), None, 0, 1),
     "deliver clusters": Deliver(None, sendable_rows([3]), 16_384, 16_385),
     "received": Received(),
-    "ask split": AskSplit(),
+    "ask split": AskSplit(0, 2),
     "split": Split(sendable_flags([True, False, False, True, False, False, False, False, True]), bytes(64)),
-    "ask row weights": AskRowWeights(),
+    "ask row weights": AskRowWeights(262144, 262146),
+    "bring columns": BringColumns(None, SignedWeights("bank", sendable_floats([1.0, 2.0]), bytes(64)), 0, 2),
+    "columns kept": ColumnsKept(),
     "row weights": RowWeights(sendable_floats([1.0, 0.0]), bytes(64)),
     "use frame, fraction": UseFrame("train", "standard", HoldOut(0.25, seed=7), None, None),
     "use frame, column": UseFrame(

@@ -21,11 +21,11 @@ from colonnade.evaluation.masked.messages import (
     DeliverMasked,
 )
 from colonnade.evaluation.telling import model_digest
-from colonnade.evaluation.windows import NextWindow, Windows
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.selections import last_window
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import secure_route
+from colonnade.protocol.windows import NextWindow, Windows
 from colonnade.routes import END, Ask, Hashing, Route, either, some, then
 
 

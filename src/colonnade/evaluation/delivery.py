@@ -4,13 +4,13 @@ from dataclasses import replace
 from typing import Annotated, ClassVar
 
 from colonnade.contracts import Script
-from colonnade.evaluation.windows import arrived, check_window, joined, n_selected_in
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.selections import Selection, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+from colonnade.protocol.windows import arrived, check_window, joined, n_selected_in
 
 
 class Received(Message, frozen=True):

@@ -14,7 +14,6 @@ from typing import Literal
 
 from colonnade.contracts import Alignment
 from colonnade.errors import ColonnadeError, EngineError, RemoteProtocolError
-from colonnade.evaluation.windows import windows_due
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
@@ -38,6 +37,7 @@ from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobAccepted, OpenJob
+from colonnade.protocol.windows import windows_due
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -263,7 +263,7 @@ class PartyDesk:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_reply(request, reply, digest, windows_due(session.state, request)):
+        if objection := self._allowance.objection_to_reply(request, reply, digest, windows_due(session, request)):
             return Refused("policy", f"{objection}.")
         received, aligned = session.state.received, session.state.aligned
         if received is not None and received is not before.received:

@@ -364,6 +364,11 @@ class PartySession:
         return reply
 
     @property
+    def n_rows(self) -> int:
+        """How many rows its table has."""
+        return self._data.table.n_rows
+
+    @property
     def preparations(self) -> Preparations:
         """Where it keeps how it prepared its columns."""
         return self._data.preparations

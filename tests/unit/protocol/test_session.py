@@ -80,8 +80,8 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
         AskScores(0, (), 0, 0),
         UseAllRows(),
         AskColumns(with_label=True),
-        AskSplit(),
-        AskRowWeights(),
+        AskSplit(0, N_ROWS),
+        AskRowWeights(0, N_ROWS),
         UseFrame("train", "own", None, None, None),
         Deliver(sendable_floats([]), None, 0, 0),
     ],
@@ -273,11 +273,11 @@ class LegalOrder(RuleBasedStateMachine):
 
     @rule()
     def split(self) -> None:
-        self.ask(AskSplit(), legal=self.step != "new", reply=Split, then="greeted")
+        self.ask(AskSplit(0, N_ROWS), legal=self.step != "new", reply=Split, then="greeted")
 
     @rule()
     def row_weights(self) -> None:
-        self.ask(AskRowWeights(), legal=self.step != "new", reply=RowWeights, then="greeted")
+        self.ask(AskRowWeights(0, N_ROWS), legal=self.step != "new", reply=RowWeights, then="greeted")
 
     @rule(scaling=st.sampled_from(["own", "scaled", "standard"]))
     def view(self, scaling: Any) -> None:

@@ -22,7 +22,7 @@ from colonnade.evaluation.delivery import Received
 from colonnade.evaluation.linear import check_classes, products, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
 from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, let_go, own_identity
-from colonnade.evaluation.windows import Arrived, arrived, check_window, joined, n_selected_in, of_selected
+from colonnade.evaluation.windows import of_selected
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
@@ -35,6 +35,7 @@ from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.classes import ClassName, class_counts, class_names, label_classes
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+from colonnade.protocol.windows import Arrived, arrived, check_window, joined, n_selected_in
 from colonnade.signing import digest
 
 # A line of the calibration table is of so many rows at least, and of more where the owner asks for more.

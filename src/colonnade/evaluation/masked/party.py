@@ -24,7 +24,7 @@ from colonnade.evaluation.masked.messages import (
 from colonnade.evaluation.masked.receiving import KeptPart, Masking, check_told, own_identity
 from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.evaluation.telling import model_digest
-from colonnade.evaluation.windows import check_window, made_of_window
+from colonnade.evaluation.windows import made_of_window
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block
 from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack
@@ -37,6 +37,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.applied import count_applied
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.windows import check_window
 from colonnade.signing import digest
 
 

@@ -19,7 +19,6 @@ from colonnade.evaluation.masked.messages import (
 )
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, ring_of_parts, rounded_by, too_few_digits
 from colonnade.evaluation.reports import Losses, all_losses, distance_losses, residual_losses
-from colonnade.evaluation.windows import Arrived, arrived, joined
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Words, to_numbers, unpack
 from colonnade.kernels.selections import CountedRows, Window
@@ -32,6 +31,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, Handler, PartyData, PartyState
 from colonnade.protocol.sums import Group, check_sums, effective_rows
+from colonnade.protocol.windows import Arrived, arrived, joined
 from colonnade.signing import digest
 
 # An evaluation of fewer rows, or of rows of which fewer make up nearly all the weight, would tell single ones.
