@@ -53,11 +53,6 @@ class AskPartialDistances(Message, frozen=True):
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, len(self.centers))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
-
 
 class AskRoundedDistances(Message, frozen=True):
     """As `AskPartialDistances`, rounded to so many bits with this dither."""
@@ -81,11 +76,6 @@ class AskRoundedDistances(Message, frozen=True):
     def window(self) -> Window:
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, len(self.centers))
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
 
 
 # What is done with a window: each row's nearest centre, and the squared distance to it.
@@ -178,6 +168,6 @@ def check_centers(request: Message, centers: Floats, scale: Floats | None, n_fea
 
 
 HANDLERS = (
-    Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),
-    Handler(AskRoundedDistances, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
+    Handler(AskRoundedDistances, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
 )

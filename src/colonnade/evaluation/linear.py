@@ -62,11 +62,6 @@ class AskPartialPredictions(Message, frozen=True):
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, n_models(self.coef))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
-
 
 class AskRoundedPredictions(Message, frozen=True):
     """As `AskPartialPredictions`, rounded to so many bits with this dither."""
@@ -91,11 +86,6 @@ class AskRoundedPredictions(Message, frozen=True):
     def window(self) -> Window:
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, n_models(self.coef))
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
 
 
 Ask = AskPartialPredictions | AskRoundedPredictions
@@ -290,6 +280,6 @@ def weights_of(state: PartyState, data: PartyData, *, by_weight: bool) -> Floats
 
 
 HANDLERS = (
-    Handler(AskPartialPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED),
-    Handler(AskRoundedPredictions, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskPartialPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
+    Handler(AskRoundedPredictions, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
 )

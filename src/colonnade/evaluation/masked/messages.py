@@ -101,11 +101,6 @@ class AskMaskedPredictions(Message, frozen=True):
         models = self.coef if self.centers is None else self.centers
         return Window(self.first, self.stop, 1 if models is None or models.ndim < 2 else len(models))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
-
 
 class SignedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """A party's masked part, a digest of what else it signed, and its signature on both."""
