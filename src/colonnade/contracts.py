@@ -448,7 +448,7 @@ class Model(Protocol[R_co]):
     def predictions(self, roster: Roster, selected: Selection, rounding: Rounding | None) -> Script[Predictions]:
         """Predict the selected rows."""
 
-    def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
+    def delivery(self, roster: Roster, selected: Selection, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
 
     def evaluation(
@@ -456,7 +456,7 @@ class Model(Protocol[R_co]):
     ) -> Script[R_co]:
         """Count its cost on the selected rows: all that count, or some drawn evenly."""
 
-    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[R_co]:
+    def evaluation_by(self, roster: Roster, selected: Selection, by: str, *, sampled: bool) -> Script[R_co]:
         """Let one party do so: the server learns sums only."""
 
     def predict(self, X: npt.ArrayLike) -> Floats | Rows:

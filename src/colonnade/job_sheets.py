@@ -227,6 +227,11 @@ class _Reader:
         return then(view, even_draw_route(self.sheet.size, self.agreed(self.sheet.size).seeds))
 
     @property
+    def n_predicted(self) -> int:
+        """How many rows a model predicts."""
+        return self.sheet.rows if self.sheet.chosen is None else self.sheet.chosen[1]
+
+    @property
     def n_evaluated(self) -> int:
         """How many rows a model is evaluated on; or of how many, where only some count."""
         return self.sheet.rows if self.sheet.size is None else self.sheet.size
@@ -308,12 +313,13 @@ def _fit(job: _Reader) -> Route:
 
 def _predict(job: _Reader) -> Route:
     delivered = job.sheet.to == job.party
-    n_places = job.sheet.rows if job.sheet.chosen is None else job.sheet.chosen[1]
-    return then(job.chosen(), predicted_route(job.part, n_places, job.sheet.bits, job.dither, delivered=delivered))
+    asked = predicted_route(job.part, job.n_predicted, job.sheet.bits, job.dither, delivered=delivered)
+    return then(job.chosen(), asked)
 
 
 def _deliver(job: _Reader) -> Route:
-    return then(job.chosen(), masked_route(job.part, job.to, job.party, evaluating=False, by_weight=False))
+    asked = masked_route(job.part, job.n_predicted, job.to, job.party, evaluating=False, by_weight=False)
+    return then(job.chosen(), asked)
 
 
 def _evaluate(job: _Reader) -> Route:
@@ -323,7 +329,7 @@ def _evaluate(job: _Reader) -> Route:
     elif job.sheet.to is None:
         asked = evaluated_route(job.part, job.n_evaluated, job.sheet.bits, job.dither, by_weight=by_weight)
     else:
-        asked = masked_route(job.part, job.to, job.party, evaluating=True, by_weight=by_weight)
+        asked = masked_route(job.part, job.n_evaluated, job.to, job.party, evaluating=True, by_weight=by_weight)
     return then(job.evaluated(), asked)
 
 
@@ -335,7 +341,7 @@ def _evaluate_classes(job: _Reader, *, by_weight: bool) -> Route:
         return class_losses_route(*model, job.sheet.bits, job.dither, has_label=has_label, by_weight=by_weight)
     if job.to != label_party:
         raise InputError("a job sheet lets another than the label party evaluate a classification. Run one version.")
-    return masked_classes_route(job.part, job.to, job.party, by_weight=by_weight)
+    return masked_classes_route(job.part, job.n_evaluated, job.to, job.party, by_weight=by_weight)
 
 
 def _n_classes(told: object) -> int:

@@ -62,8 +62,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
     @property
     def goes_on(self) -> bool:
-        """Whether a request goes on with what an earlier one of the job began, such as applying a model."""
-        return False
+        """Whether a request goes on with what an earlier one of the job began: it is about a later window of rows."""
+        return bool(getattr(self, "first", 0)) and "stop" in self.__struct_fields__
 
     @property
     def kind(self) -> str:

@@ -38,7 +38,7 @@ class SignedRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class SignedMarks(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
-    """The rows that a party's column marks, a bit a row, and its signature on them."""
+    """Which rows of a window a party's column marks, a bit a row, and its signature on them."""
 
     party: str
     marks: Flags
@@ -46,7 +46,7 @@ class SignedMarks(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_f
 
 
 class SignedWeights(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
-    """A party's column of row weights, and its signature on it."""
+    """A window of a party's column of row weights, and its signature on it."""
 
     party: str
     weights: Floats
@@ -65,16 +65,16 @@ def sheet_statement(sheet: bytes) -> bytes:
     return digest(PROTOCOL, b"sheet", sheet)
 
 
-def marks_statement(party: str, sheet: bytes, marks: Flags) -> bytes:
-    """Give the text that a party signs to say: these rows my column marks."""
-    return digest(
-        PROTOCOL, b"split", sheet, party.encode(), len(marks).to_bytes(8, "little"), np.packbits(marks).tobytes()
-    )
+def marks_statement(party: str, sheet: bytes, marks: Flags, first: int = 0) -> bytes:
+    """Give the text that a party signs to say: these rows, from this one on, my column marks."""
+    places = (place.to_bytes(8, "little") for place in (first, len(marks)))
+    return digest(PROTOCOL, b"split", sheet, party.encode(), *places, np.packbits(marks).tobytes())
 
 
-def weights_statement(party: str, sheet: bytes, weights: Floats) -> bytes:
-    """Give the text that a party signs to say: these are my rows' weights."""
-    return digest(PROTOCOL, b"weights", sheet, party.encode(), np.ascontiguousarray(weights, "<f8").tobytes())
+def weights_statement(party: str, sheet: bytes, weights: Floats, first: int = 0) -> bytes:
+    """Give the text that a party signs to say: these are my rows' weights, from this row on."""
+    told = np.ascontiguousarray(weights, "<f8").tobytes()
+    return digest(PROTOCOL, b"weights", sheet, party.encode(), first.to_bytes(8, "little"), told)
 
 
 def draw_statement(party: str, sheet: bytes, view: bytes, rows: Rows) -> bytes:

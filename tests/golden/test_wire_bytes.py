@@ -42,6 +42,7 @@ from colonnade.evaluation.masked.messages import (
     AskLosses,
     AskMagnitude,
     AskMaskedPredictions,
+    BringMasked,
     DeliverMasked,
     Magnitude,
     MaskedPredictions,
@@ -66,7 +67,16 @@ from colonnade.protocol.preparing import PrepareColumns, PreparedColumns
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.sheet import JobAccepted, OpenJob, SheetParty, TakeBranch
 from colonnade.protocol.splits import HoldOut, SplitBy
-from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
+from colonnade.protocol.viewing import (
+    AskRowWeights,
+    AskSplit,
+    BringColumns,
+    ColumnsKept,
+    Moments,
+    RowWeights,
+    Split,
+    UseFrame,
+)
 from colonnade.sampling.committed.messages import (
     AskCommitment,
     AskContribution,
@@ -294,12 +304,14 @@ EXAMPLES: dict[str, Message] = {
         None,
     ),
     "rounded parts less label": RoundedParts(2, sendable_floats([4.0]), encode_fixed(np.zeros(2), 16), 9.0),
-    "deliver": Deliver(sendable_floats([1.5]), None),
-    "deliver clusters": Deliver(None, sendable_rows([3])),
+    "deliver": Deliver(sendable_floats([1.5]), None, 0, 1),
+    "deliver clusters": Deliver(None, sendable_rows([3]), 16_384, 16_385),
     "received": Received(),
-    "ask split": AskSplit(),
+    "ask split": AskSplit(0, 2),
     "split": Split(sendable_flags([True, False, False, True, False, False, False, False, True]), bytes(64)),
-    "ask row weights": AskRowWeights(),
+    "ask row weights": AskRowWeights(262144, 262146),
+    "bring columns": BringColumns(None, SignedWeights("bank", sendable_floats([1.0, 2.0]), bytes(64)), 0, 2),
+    "columns kept": ColumnsKept(),
     "row weights": RowWeights(sendable_floats([1.0, 0.0]), bytes(64)),
     "use frame, fraction": UseFrame("train", "standard", HoldOut(0.25, seed=7), None, None),
     "use frame, column": UseFrame(
@@ -364,15 +376,20 @@ EXAMPLES: dict[str, Message] = {
     "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None, evaluating=True),
     "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0]), evaluating=False),
     "magnitude": Magnitude(-3),
-    "ask masked predictions": AskMaskedPredictions(sendable_floats([0.5]), None, None, True, False, 7, "bank", RELAYED),
+    "ask masked predictions": AskMaskedPredictions(
+        sendable_floats([0.5]), None, None, True, False, 7, "bank", RELAYED, 0, 2
+    ),
     "masked predictions": MaskedPredictions(bytes(range(14)), None, bytes(32), bytes(64)),
     "masked predictions, less labels": MaskedPredictions(bytes(range(14)), 2.5, bytes(32), bytes(64)),
     "masked predictions, key lost": MaskedPredictions(None, None, bytes(32), b""),
-    "deliver masked": DeliverMasked((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
+    "deliver masked": DeliverMasked((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5, 0, 2),
+    "bring masked": BringMasked((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5, 16_384, 16_386),
     "masked received": MaskedReceived(bytes(32)),
-    "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5),
+    "ask losses": AskLosses((SignedPart(bytes(range(14)), bytes(32), bytes(64)),), 2.5, 0, 2),
     "summed losses": SummedLosses(sendable_floats([2.5, 0.5, 0.0]), sendable_rows([1, 3]), bytes(64)),
-    "deliver classes": DeliverClasses(sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes")),
+    "deliver classes": DeliverClasses(
+        sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes"), 0, 1
+    ),
     "bring logits": BringLogits(sendable_floats([2.5, -1.0]), first=0, stop=262144),
     "ask class losses": AskClassLosses(
         sendable_floats([0.5]),
@@ -395,9 +412,16 @@ EXAMPLES: dict[str, Message] = {
         sendable_floats([2.5]),
         sendable_floats([0.0, 1.0]),
         ("no", "yes"),
+        0,
+        2,
     ),
     "ask masked class losses": AskMaskedClassLosses(
-        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),), sendable_floats([2.5]), sendable_floats([2.0, 5.5]), None
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),),
+        sendable_floats([2.5]),
+        sendable_floats([2.0, 5.5]),
+        None,
+        0,
+        2,
     ),
     "masked class losses": MaskedClassLosses(
         sendable_floats([0.5, 0.0, 0.25]),

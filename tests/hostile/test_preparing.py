@@ -195,7 +195,7 @@ def test_runs_that_are_open_at_the_same_time_share_the_choices(tmp_path: Path) -
     def nested(seed: int) -> None:
         split = cn.HoldOut(0.1, seed)
         server.open(sheet(server, split))
-        told = server.told("post", AskRowWeights(), RowWeights)
+        told = server.told("post", AskRowWeights(0, server.roster.n_rows), RowWeights)
         weights = SignedWeights("post", told.weights, told.signature)
         server.told("bank", UseFrame("train", "own", split, None, weights), Moments)
         if seed < 3:
@@ -340,7 +340,7 @@ def test_columns_that_are_prepared_are_not_prepared_again(square: HostileServer)
     roster = prepared_by(square)
     again = sheet_of("prepare", {"task": TASK}, roster, None)
     square.open(again)
-    told = square.told("post", AskRowWeights(), RowWeights)
+    told = square.told("post", AskRowWeights(0, square.roster.n_rows), RowWeights)
     weights = SignedWeights("post", told.weights, told.signature)
     square.told("bank", UseFrame("train", "own", None, None, weights), Moments)
     turned_away(lambda: square.told("bank", PrepareColumns(), PreparedColumns), "columns are numbers as they are")

@@ -17,6 +17,7 @@ from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by
 from colonnade.evaluation.masked.server import AppliedModel, MaskedParts, common_magnitude, masked_parts
 from colonnade.evaluation.rounding import RoundedParts
 from colonnade.evaluation.telling import ModelKept, TellModel
+from colonnade.kernels.selections import ListedRows
 from colonnade.messages import UNCOUNTED, Reveals, sendable_floats
 from colonnade.protocol.refusal import Refused
 from colonnade.protocol.viewing import Moments, UseFrame
@@ -107,9 +108,11 @@ def is_refused(server: HostileServer, model: cn.LinearModel, row: int, magnitude
     server.play(use_rows(server.roster, rows))
     applied = AppliedModel(model.coef_, None, None, 0.0, TARGET)
     least = server.play(common_magnitude(server.roster, applied))
-    parts = server.play(masked_parts(server.roster, rows, applied, least if magnitude is None else magnitude))
+    parts = server.play(
+        masked_parts(server.roster, ListedRows(rows), applied, least if magnitude is None else magnitude)
+    )
     assert isinstance(parts, MaskedParts)
-    return isinstance(server.ask(TARGET, DeliverMasked(parts.of_others(TARGET), 0.0)), Refused)
+    return isinstance(server.ask(TARGET, DeliverMasked(parts.of_others(TARGET), 0.0, *parts.ends)), Refused)
 
 
 def test_bisection_by_models_ends_with_them(tmp_path: Path) -> None:

@@ -1,5 +1,8 @@
 """What a party is asked where a model is applied to selected rows: routes of prediction, delivery and evaluation."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
@@ -10,12 +13,20 @@ from colonnade.evaluation.classes.messages import (
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
 from colonnade.evaluation.delivery import Deliver
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
-from colonnade.evaluation.masked.messages import AskLosses, AskMagnitude, AskMaskedPredictions, DeliverMasked
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
+    AskMagnitude,
+    AskMaskedPredictions,
+    BringMasked,
+    DeliverMasked,
+)
 from colonnade.evaluation.telling import model_digest
-from colonnade.evaluation.windows import NextWindow, Windows
+from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.selections import last_window
+from colonnade.messages import Message
 from colonnade.privacy.pair_keys import secure_route
-from colonnade.routes import Ask, Hashing, Route, either, then
+from colonnade.protocol.windows import NextWindow, Windows
+from colonnade.routes import END, Ask, Hashing, Route, either, some, then
 
 
 def predicted_route(part: bytes, n_places: int, bits: int | None, seed: int, *, delivered: bool) -> Route:
@@ -24,7 +35,7 @@ def predicted_route(part: bytes, n_places: int, bits: int | None, seed: int, *, 
     Rows, or places of a list of rows, are so many.
     """
     asked = _plain_route(part, n_places, bits, seed, less_label=False, by_weight=False)
-    return then(asked, either(Ask(Deliver), Ask(DeliverClasses))) if delivered else asked
+    return then(asked, Windows(n_places, (Ask(Deliver), Ask(DeliverClasses)))) if delivered else asked
 
 
 def evaluated_route(part: bytes, n_places: int, bits: int | None, seed: int, *, by_weight: bool) -> Route:
@@ -62,17 +73,58 @@ def _plain_route(
     return Windows(n_places, ways)
 
 
-def masked_route(part: bytes, to: str, party: str, *, evaluating: bool, by_weight: bool) -> Route:
-    """Expect a question for masked parts by a model whose part has this digest; who learns the sum is told them all."""
+def masked_route(part: bytes, n_places: int, to: str, party: str, *, evaluating: bool, by_weight: bool) -> Route:
+    """Expect questions for masked parts by a model whose part has this digest; who learns the sum is told them all."""
     model = {"part": Hashing(part, model_digest), "evaluating": evaluating}
     asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
     learned = Ask(AskLosses) if evaluating else either(Ask(DeliverMasked), Ask(DeliverMaskedClasses))
-    return then(Ask(AskMagnitude, **model), secure_route(asked, learned) if party == to else secure_route(asked))
+    windows = MaskedWindows(n_places, asked, learned if party == to else END)
+    return then(Ask(AskMagnitude, **model), secure_route(windows))
 
 
-def masked_classes_route(part: bytes, to: str, party: str, *, by_weight: bool) -> Route:
-    """Expect a question for masked parts of logits; the label party is told them all, and asked for losses."""
+def masked_classes_route(part: bytes, n_places: int, to: str, party: str, *, by_weight: bool) -> Route:
+    """Expect questions for masked parts of logits; the label party is told them all, and asked for losses."""
     model = {"part": Hashing(part, model_digest), "evaluating": False}
     asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
-    asks = (asked, Ask(AskMaskedClassLosses)) if party == to else (asked,)
-    return then(Ask(AskMagnitude, **model), secure_route(*asks))
+    windows = MaskedWindows(n_places, asked, Ask(AskMaskedClassLosses) if party == to else END)
+    return then(Ask(AskMagnitude, **model), secure_route(windows))
+
+
+@dataclass(frozen=True)
+class MaskedWindows(Route):
+    """One question a window, each once and in their order; who learns the sum is brought the others' parts of each.
+
+    What it learns it is told, or asked, with the last. A server stops anywhere, where a key is lost.
+    """
+
+    n_places: int
+    asked: Ask
+    learned: Route
+    first: int = 0
+
+    def after(self, request: Message) -> Route | None:
+        """Expect the others' parts of this window, and the next, if this is the one that was due."""
+        (due,) = self.next_asks()
+        if due.after(request) is None:
+            return None
+        stop: int = request.window.stop  # type: ignore[attr-defined]  # this kind has one
+        if stop >= self.n_places:
+            return some(self.learned)
+        brought = END if self.learned is END else Ask(BringMasked)
+        return some(then(brought, some(replace(self, first=stop))))
+
+    def next_asks(self) -> Iterator[Ask]:
+        """List what may come next."""
+        yield Ask(self.asked.kind, window=NextWindow(self.first, self.n_places), **self.asked.fields)
+
+    def asks(self) -> Iterator[Ask]:
+        """List all that may come: of few rows there is one window."""
+        yield from self.next_asks()
+        if self.learned is not END and self.n_places > BLOCK_ROWS:
+            yield Ask(BringMasked)
+        yield from self.learned.asks()
+
+    @property
+    def can_end(self) -> bool:
+        """No: windows are due."""
+        return False

@@ -55,11 +55,6 @@ class AskPartialDistances(Message, frozen=True):
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, len(self.centers))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
-
 
 class AskRoundedDistances(Message, frozen=True):
     """As `AskPartialDistances`, rounded to so many bits with this dither."""
@@ -83,11 +78,6 @@ class AskRoundedDistances(Message, frozen=True):
     def window(self) -> Window:
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, len(self.centers))
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
 
 
 # What is done with a window: each row's nearest centre, and the squared distance to it.
@@ -155,9 +145,7 @@ def _parts(asked: Mapping[str, _Asked], piece: Piece, rounding: Rounding | None)
             for party, own in asked.items()
         }
         rounded = read_parts(inbox, shape, rounding, piece.window.first)
-        return [
-            _Part(party, asked[party], inbox[party], part.values, part.step) for party, part in rounded.items()
-        ]
+        return [_Part(party, asked[party], inbox[party], part.values, part.step) for party, part in rounded.items()]
     inbox = yield {party: AskPartialDistances(own.centers, own.scale, *ends) for party, own in asked.items()}
     replies = checks.replies(inbox, PartialDistances)
     for party, reply in replies.items():
@@ -182,8 +170,8 @@ def _answer(state: PartyState, request: AskPartialDistances, data: PartyData) ->
 
 
 def _answer_rounded(state: PartyState, request: AskRoundedDistances, data: PartyData) -> tuple[PartyState, Message]:
-    distances = _own_distances(state, request, data)
-    return state, round_parts(request, request.bits, request.seed, request.first, distances, None)
+    own = _own_distances(state, request, data)
+    return state, round_parts(request, request.bits, request.seed, request.first, own, None)
 
 
 def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedDistances, data: PartyData) -> Floats:
@@ -192,10 +180,11 @@ def _own_distances(state: PartyState, request: AskPartialDistances | AskRoundedD
     if n_rows * n_centers > MAX_NUMBERS:
         raise InputError(f"distances of {n_rows:,} rows to {n_centers} centres do not fit one message. Use fewer.")
     to_centers = CenterDistances.to(request.centers, request.scale)
-    return of_window(state, request, request.window, data, partial(_distances, to_centers))
+    return of_window(state, request, request.window, data, partial(distances, to_centers))
 
 
-def _distances(to_centers: CenterDistances, values: Floats) -> Floats:
+def distances(to_centers: CenterDistances, values: Floats) -> Floats:
+    """Compute squared distances of rows to centres, in the first of their columns."""
     return to_centers.of(values[:, : to_centers.centers.shape[1]])
 
 
@@ -210,6 +199,6 @@ def check_centers(request: Message, centers: Floats, scale: Floats | None, n_fea
 
 
 HANDLERS = (
-    Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED),
-    Handler(AskRoundedDistances, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskPartialDistances, _answer, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
+    Handler(AskRoundedDistances, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
 )

@@ -62,11 +62,6 @@ class AskPartialPredictions(Message, frozen=True):
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, n_models(self.coef))
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
-
 
 class AskRoundedPredictions(Message, frozen=True):
     """As `AskPartialPredictions`, rounded to so many bits with this dither."""
@@ -91,11 +86,6 @@ class AskRoundedPredictions(Message, frozen=True):
     def window(self) -> Window:
         """Which rows, and how many numbers of each."""
         return Window(self.first, self.stop, n_models(self.coef))
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether the model was applied to other windows before."""
-        return self.first > 0
 
 
 Ask = AskPartialPredictions | AskRoundedPredictions
@@ -252,10 +242,15 @@ def _own_spread(state: PartyState, request: Ask, data: PartyData) -> float | Non
     """Compute the spread of the labels of all selected rows, with the first window."""
     if not request.less_label or data.table.label_name is None or request.first > 0:
         return None
+    return label_spread(state, data, by_weight=request.by_weight)
+
+
+def label_spread(state: PartyState, data: PartyData, *, by_weight: bool) -> float:
+    """Sum up how much labels of the selected rows vary: sum_i w_i (y_i - mean y)^2."""
     rows = state.selection()
     if isinstance(rows, CountedRows):
-        return joined_spread(data.table.map(partial(_label_spread, request.by_weight)))[2]
-    row_weights = data.table.row_weights if request.by_weight else None
+        return joined_spread(data.table.map(partial(_label_spread, by_weight)))[2]
+    row_weights = data.table.row_weights if by_weight else None
     return spread_of(data.table.take(rows)[:, -1], None if row_weights is None else row_weights[rows])[2]
 
 
@@ -278,18 +273,13 @@ def check_classes(request: Message, coef: Floats, n_rows: int, *, less_label: bo
 
 def weights_of(state: PartyState, data: PartyData, *, by_weight: bool) -> Floats:
     """Give the selected rows' weights, or 1 each where rows have none or do not count by them."""
-    row_weights = data.table.row_weights if by_weight else None
-    return np.ones(len(state.selection())) if row_weights is None else row_weights[state.selected()]
-
-
-def label_spread(labels: Floats, weights: Floats) -> float:
-    """Sum up how much labels vary: sum_i w_i (y_i - mean y)^2."""
-    if not weights.any():
-        return 0.0
-    return float(weights @ np.square(labels - np.average(labels, weights=weights)))
+    rows, row_weights = state.selection(), data.table.row_weights if by_weight else None
+    if row_weights is None:
+        return np.ones(len(rows))
+    return row_weights.positive() if isinstance(rows, CountedRows) else row_weights[rows]
 
 
 HANDLERS = (
-    Handler(AskPartialPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED),
-    Handler(AskRoundedPredictions, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED),
+    Handler(AskPartialPredictions, _answer, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
+    Handler(AskRoundedPredictions, _answer_rounded, after=frozenset({SELECTED}), then=SELECTED, leaves_nothing=True),
 )

@@ -107,9 +107,7 @@ def n_lines(weights: Floats) -> int:
     return int(min(max(effective / ROWS_A_LINE, 1.0), MOST_LINES))
 
 
-def calibration_table(
-    chances: Floats, came: Floats, weights: Floats, least: int, order: Rows | None = None
-) -> Floats:
+def calibration_table(chances: Floats, came: Floats, weights: Floats, least: int, order: Rows | None = None) -> Floats:
     """Put rows of like chances together, `n_lines` times at most, each time `least` rows or more; shape (b, 3).
 
     Rows of the same chance stay together. No line where there are fewer rows than that. Chances ascend in `order`, if

@@ -69,6 +69,10 @@ class PerRow:
         """Add up all numbers."""
         return self._sum
 
+    def sum_of_squares(self) -> float:
+        """Add up their squares."""
+        return float(sum(self.map(_squares)))
+
     @cached_property
     def n_positive(self) -> int:
         """How many are above 0."""
@@ -85,6 +89,10 @@ class PerRow:
     def positive_rows(self) -> Rows:
         """List the rows whose number is above 0."""
         return np.concatenate(list(self.map(_positive)))
+
+    def positive(self) -> Floats:
+        """List those above 0."""
+        return np.concatenate(list(self.map(_positive_values)))
 
     @cached_property
     def fingerprint(self) -> bytes:
@@ -184,6 +192,10 @@ def _total(_: int, values: Floats) -> float:
     return float(values.sum())
 
 
+def _squares(_: int, values: Floats) -> float:
+    return float(values @ values)
+
+
 def _count(_: int, values: Floats) -> int:
     return int(np.count_nonzero(values))
 
@@ -198,6 +210,10 @@ def _least(_: int, values: Floats) -> float:
 
 def _positive(number: int, values: Floats) -> Rows:
     return np.flatnonzero(values) + number * BLOCK_ROWS
+
+
+def _positive_values(_: int, values: Floats) -> Floats:
+    return values[values > 0]
 
 
 def _taken(wanted: dict[int, Rows], number: int, values: Floats) -> Floats:

@@ -104,6 +104,16 @@ class CountedRows:
         """What they count together."""
         return float(self.n_rows) if self.row_weights is None else self.row_weights.sum()
 
+    @property
+    def squared_weight(self) -> float:
+        """The sum of the squares of what each counts."""
+        return float(self.n_rows) if self.row_weights is None else self.row_weights.sum_of_squares()
+
+    @property
+    def least_weight(self) -> float:
+        """What the one counts that counts least."""
+        return 1.0 if self.row_weights is None else self.row_weights.least_positive()
+
     @cached_property
     def ids(self) -> Rows:
         """The list of them, for work that needs one."""
@@ -116,16 +126,22 @@ class CountedRows:
             here = np.arange(rows.start, min(rows.stop, self.n_rows))
             yield here if self.row_weights is None else here[self.row_weights.block(number) > 0]
 
+    def n_in(self, window: Window) -> int:
+        """Count those of a window."""
+        weights = self.weights_in(window)
+        return window.stop - window.first if weights is None else len(weights)
+
     def pieces(self, n_numbers: int) -> Iterator[Piece]:
         """Cut them into windows, of which so many numbers a row are told."""
         before = 0
         for window in windows_of(self.n_rows, n_numbers):
-            weights = self._weights_in(window)
+            weights = self.weights_in(window)
             n_rows = window.stop - window.first if weights is None else len(weights)
             yield Piece(window, before, n_rows, weights)
             before += n_rows
 
-    def _weights_in(self, window: Window) -> Floats | None:
+    def weights_in(self, window: Window) -> Floats | None:
+        """Give what those of a window count, or None where all count 1."""
         if self.row_weights is None:
             return None
         weights = np.concatenate([np.empty(0), *(self.row_weights.block(number) for number in window.blocks)])
@@ -151,6 +167,11 @@ class ListedRows:
     def weight(self) -> float:
         """What they count together."""
         return float(len(self.rows)) if self.weights is None else float(self.weights.sum())
+
+    @property
+    def least_weight(self) -> float:
+        """What the one counts that counts least."""
+        return 1.0 if self.weights is None else float(self.weights[self.weights > 0].min())
 
     def pieces(self, n_numbers: int) -> Iterator[Piece]:
         """Cut them into windows, of which so many numbers a row are told."""

@@ -14,7 +14,6 @@ from typing import Literal
 
 from colonnade.contracts import Alignment
 from colonnade.errors import ColonnadeError, EngineError, RemoteProtocolError
-from colonnade.evaluation.windows import windows_due
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
 from colonnade.node.allowance import Allowance
@@ -38,6 +37,7 @@ from colonnade.protocol.policy import amounts
 from colonnade.protocol.refusal import Refused, failed, refused
 from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobAccepted, OpenJob
+from colonnade.protocol.windows import windows_due
 from colonnade.transports.envelopes import LARGE, Answer, Ask, RunEnd
 
 NONCE_BYTES = 32
@@ -149,7 +149,7 @@ class PartyDesk:
             request = self._codec.decode(ask.payload, party=SERVER)
         except RemoteProtocolError as error:
             return self._refuse(ask, None, refused(error))
-        reply = self._objection(ask, run) or self._reply(ask, run, request)
+        reply = self._objection(ask, run, request) or self._reply(ask, run, request)
         if reply is None:
             return None
         if isinstance(reply, Refused):
@@ -203,7 +203,7 @@ class PartyDesk:
         if self._approvals is not None:
             self._approvals.close()
 
-    def _objection(self, ask: Ask, run: _OpenRun | None) -> Refused | None:
+    def _objection(self, ask: Ask, run: _OpenRun | None, request: Message) -> Refused | None:
         """Say why this request is not the next one of its run."""
         if run is None and ask.run in self._lost_runs:
             return Refused("order", f"it is no longer in this run: {self._lost_runs[ask.run]}. Start the run again.")
@@ -213,6 +213,8 @@ class PartyDesk:
             return Refused("order", f"request {ask.number} does not follow request {run.number}, or differs from it.")
         if run is None and ask.run not in self.open_runs and len(self.open_runs) >= self._max_runs:
             return Refused("policy", f"its owner's policy limits it to {self._max_runs:,} open runs. End one first.")
+        if run is not None and request.goes_on and run.session.expects(request):
+            return None  # the job sheet says how many windows follow the first, which was counted
         objection = self._allowance.objection_to_request()
         return Refused("policy", f"{objection}.") if objection else None
 
@@ -263,7 +265,7 @@ class PartyDesk:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state
         reply = session.answer(request)
-        if objection := self._allowance.objection_to_reply(request, reply, digest, windows_due(session.state, request)):
+        if objection := self._allowance.objection_to_reply(request, reply, digest, windows_due(session, request)):
             return Refused("policy", f"{objection}.")
         received, aligned = session.state.received, session.state.aligned
         if received is not None and received is not before.received:
@@ -334,20 +336,24 @@ class PartyDesk:
 
     def _replayed(self, journal: Journal) -> _OpenRun | None:
         run, run_nonce = None, b""
+        last = max((each.number for each in read_records(journal) if isinstance(each, AnswerRecord)), default=0)
         for record in read_records(journal):
             if isinstance(record, OpeningRecord):
                 run_nonce = record.run_nonce
             if isinstance(record, AnswerRecord):
                 run = run or _OpenRun(journal, self._session.greeted(run_nonce))
                 request = self._codec.decode(record.request, party=SERVER)
+                if record.reply is not None:
+                    run.kept[record.number] = len(record.reply)
+                if record.number < last and run.session.pass_over(request):
+                    run.is_fresh = True  # the server has it: nothing is computed again, or compared
+                    continue
                 reply = run.session.answer(request)
                 run.opening = request if isinstance(request, OpenJob) else run.opening
                 # Fresh secrets went with the old process. What it had answered stays its answer, where that was kept.
                 run.is_fresh = reply.fresh
                 encoded = record.reply if reply.fresh and record.reply is not None else self._codec.encode(reply)
                 run.number, run.phase, run.request, run.reply = record.number, request.phase, record.request, encoded
-                if record.reply is not None:
-                    run.kept[record.number] = len(record.reply)
             if run is not None and not run.is_fresh and not is_same_reply(run.reply, record):
                 raise RemoteProtocolError(
                     f"after a restart its reply to request {run.number} differs: its data, policy or key has changed."

@@ -38,4 +38,4 @@ def require_same_question(state: PartyState, request: Message, what: bytes, plac
 
 def seen_rows(state: PartyState, data: PartyData) -> bytes:
     """Hash the rows agreed on, what they count, and in which units columns enter."""
-    return digest(rows_digest(state.selected()), view_digest(state, data))
+    return digest(rows_digest(state.selection()), view_digest(state, data))

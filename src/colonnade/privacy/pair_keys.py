@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, TypeVar
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError, LocalProtocolError, RemoteProtocolError
 from colonnade.kernels.arrays import Rows
+from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.circles import NEIGHBOURS, Circle
@@ -164,7 +165,7 @@ def secure_route(*asks: Route) -> Route:
     return then(some(cut_short(Ask(AskPairKey), *asks), least=1, most=MAX_ATTEMPTS), Ask(AskPairAgreement))
 
 
-def exchange_keys(roster: Roster, rows: Rows) -> Script[RelayedKeys]:
+def exchange_keys(roster: Roster, rows: Rows | CountedRows) -> Script[RelayedKeys]:
     """Ask every party for a fresh key, and see that all have the same rows in the same units before them."""
     inbox = yield {party: AskPairKey() for party in roster.names}
     replies = checks.replies(inbox, PairKey)
@@ -250,7 +251,7 @@ def circle_of(identity: Identity, circle: Circle = NEIGHBOURS) -> tuple[int, ...
 def with_keys(state: PartyState, relayed: CircleKeys, data: PartyData, circle: Circle = NEIGHBOURS) -> PhaseKeys:
     """Check relayed keys, and keep them; a party whose own is not among them was restarted, and lost its secret."""
     identity, kept = identity_of(data), phase_keys(state)
-    around, agreed = circle_of(identity, circle), rows_digest(state.selected())
+    around, agreed = circle_of(identity, circle), rows_digest(state.selection())
     check_circle(identity, around, relayed, view_digest(state, data))
     if any(entry.exchanged != agreed for entry in relayed.signed):
         raise RemoteProtocolError("The server relayed a key that was made for other rows.", party=SERVER)
@@ -263,7 +264,7 @@ def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[Part
     identity = identity_of(data)
     check_available()
     secret = Secret(identity.fresh(KEY_BYTES), identity.pair)
-    rows, view = rows_digest(state.selected()), view_digest(state, data)
+    rows, view = rows_digest(state.selection()), view_digest(state, data)
     signature = identity.sign(key_statement(identity.name, secret.key, rows, view))
     return replace(state, secret=PhaseKeys(secret), learning=None), PairKey(secret.key, rows, view, signature)
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.selections import CountedRows
 
 # Weights that come by two ways differ by so much. More would show in the sums.
 LAST_BITS = 4e-15
@@ -176,11 +177,27 @@ def sum_note(what: str, rows: Rows, weights: Floats, n_rows: int, numbers: int, 
     return SumNote(what, np.packbits(counted > 0).tobytes(), told, numbers, of_each)
 
 
+def counted_note(what: str, rows: CountedRows, numbers: int, of_each: int) -> SumNote:
+    """Note a sum over all rows that count, as `sum_note` does, without a list of them."""
+    if (counts := rows.row_weights) is None:
+        return SumNote(what, np.packbits(np.ones(rows.n_rows, np.bool_)).tobytes(), b"", numbers, of_each)
+    bits = b"".join(counts.map(_bits_of_block))
+    largest = max(counts.max(), np.finfo(np.float64).tiny)
+    is_even = not len(rows) or counts.least_positive() / largest >= 1 - LAST_BITS
+    told = b"" if is_even else (counts.positive() / largest).astype("<f8").tobytes()
+    return SumNote(what, bits, told, numbers, of_each)
+
+
+def _bits_of_block(_: int, counts: Floats) -> bytes:
+    """Pack which rows of a block count: blocks are of whole bytes, but for the last."""
+    return np.packbits(counts > 0).tobytes()
+
+
 def rows_apart(first: SumNote | PreparedNote, second: SumNote | PreparedNote) -> int:
     """Count the rows that only one of two sums, or of two preparations, is over."""
     n_bytes = max(len(first.rows), len(second.rows))  # the table may have grown in between
     different = np.bitwise_xor(_bits(first, n_bytes), _bits(second, n_bytes))
-    return int(np.unpackbits(different).sum())
+    return int(np.bitwise_count(different).sum(dtype=np.int64))
 
 
 def is_same_sum(first: SumNote, second: SumNote) -> bool:

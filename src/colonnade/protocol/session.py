@@ -148,6 +148,12 @@ class PartyState:
             raise LocalProtocolError("No rows were agreed on: sample first.")
         return self.rows
 
+    @property
+    def n_places(self) -> int:
+        """How many places windows are cut from: all rows of the table, or the list of rows."""
+        rows = self.selection()
+        return rows.n_rows if isinstance(rows, CountedRows) else len(rows)
+
 
 @dataclass(frozen=True)
 class PartyData:
@@ -288,6 +294,8 @@ class Handler:
         The step it leads to.
     solver : str or None
         The solver it belongs to, if to one: an owner may answer some and not others.
+    leaves_nothing : bool
+        Whether the state, but for what may come next, is after it as it was before.
     """
 
     request: type[Message]
@@ -295,6 +303,7 @@ class Handler:
     after: frozenset[str] | None
     then: str
     solver: str | None = None
+    leaves_nothing: bool = False
 
     def is_legal(self, step: str) -> bool:
         """Tell whether the request may come at this step."""
@@ -363,6 +372,24 @@ class PartySession:
             self._data.memory.keep(state.notes)
         self.state = state
         return reply
+
+    def expects(self, request: Message) -> bool:
+        """Tell whether an honest server may ask this next in the job."""
+        return self.state.route is not None and self.state.route.after(request) is not None
+
+    def pass_over(self, request: Message) -> bool:
+        """Be where it would be after a request that it answered before, if nothing else is left of that."""
+        handler = self._handlers.get(type(request))
+        if handler is None or not handler.leaves_nothing or not self.expects(request):
+            return False
+        left = None if self.state.route is None else self.state.route.after(request)
+        self.state = replace(self.state, step=handler.then, route=left)
+        return True
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows its table has."""
+        return self._data.table.n_rows
 
     @property
     def preparations(self) -> Preparations:

@@ -8,8 +8,18 @@ import numpy as np
 
 from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Reveals
-from colonnade.protocol.memory import DistancesNote, Note, SumNote, is_same_sum, rows_apart, sum_note, weights_by_row
+from colonnade.protocol.memory import (
+    DistancesNote,
+    Note,
+    SumNote,
+    counted_note,
+    is_same_sum,
+    rows_apart,
+    sum_note,
+    weights_by_row,
+)
 from colonnade.protocol.session import PartyData, PartyState
 
 # What sums are called whose numbers include products with others' columns.
@@ -23,9 +33,9 @@ DEPENDENT = 1e-14
 # Of squares of weights that are far from such a combination.
 APART = 1e-6
 # So many weights, of rows in all sums, are looked at together.
-BLOCK_WEIGHTS = 1 << 22
-# Rows and weights of one sum.
-Group = tuple[Rows, Floats]
+BLOCK_WEIGHTS = 1 << 20
+# Rows and weights of one sum; all rows that count are not listed.
+Group = tuple[Rows, Floats] | CountedRows
 
 
 def check_sums(
@@ -47,7 +57,7 @@ def check_sums(
         return state
     n_rows, numbers = _n_numbered(data), -(-n_numbers // len(groups))
     named = f"{what} {data.preparation}".rstrip()  # of columns prepared otherwise it is another sum
-    notes = tuple(sum_note(named, numbered(data, rows), each, n_rows, numbers, of_each) for rows, each in groups)
+    notes = tuple(_note(named, group, data, n_rows, numbers, of_each) for group in groups)
     earlier = [note for note in data.memory.notes() if isinstance(note, SumNote)]
     _compare(notes, earlier, data, what)
     told = [*{*notes, *earlier}]
@@ -55,6 +65,19 @@ def check_sums(
     _combine(told, data, what)
     check_geometry((*state.notes, *notes), data)
     return replace(state, notes=(*state.notes, *notes))
+
+
+def _note(what: str, group: Group, data: PartyData, n_rows: int, numbers: int, of_each: int) -> SumNote:
+    if isinstance(group, CountedRows):
+        if data.table.row_numbers is None:
+            return counted_note(what, group, numbers, of_each)
+        group = listed(group)
+    return sum_note(what, numbered(data, group[0]), group[1], n_rows, numbers, of_each)
+
+
+def listed(rows: CountedRows) -> tuple[Rows, Floats]:
+    """List rows that count, and how much."""
+    return rows.ids, np.ones(len(rows)) if rows.row_weights is None else rows.row_weights.positive()
 
 
 def numbered(data: PartyData, rows: Rows) -> Rows:
@@ -73,9 +96,8 @@ def check_view(
     """Require the same of sums over all rows that count, as the run looks at the table."""
     if data.policy.least_rows == 1 or not n_columns:
         return state
-    weights = np.ones(data.table.n_rows) if data.table.row_weights is None else np.asarray(data.table.row_weights)
-    rows = np.flatnonzero(weights)
-    return check_sums(state, data, what, [(rows, weights[rows])], n_columns, n_numbers, least=1, of_each=of_each)
+    rows = CountedRows(data.table.n_rows, data.table.row_weights)
+    return check_sums(state, data, what, [rows], n_columns, n_numbers, least=1, of_each=of_each)
 
 
 def check_geometry(notes: Iterable[Note], data: PartyData) -> None:
@@ -109,7 +131,7 @@ def check_hidden(
     what : str
         What the sums are, for the error.
     groups : sequence of (rows, weights)
-        What each sum is over.
+        What each sum is over; or all rows that count, alone.
     n_columns : int
         How many of the party's columns are summed.
     n_numbers : int
@@ -117,8 +139,8 @@ def check_hidden(
     least : int
         The fewest rows, effectively, that a sum may be over.
     """
-    for number, (rows, weights) in enumerate(groups):
-        effective = effective_rows(rows, weights)
+    for number, group in enumerate(groups):
+        effective = effective_rows(group)
         if effective <= n_columns or effective < least:
             raise InputError(
                 f"its {n_columns} columns of {effective:.3g} rows (effectively, in {what} {number}) would nearly show "
@@ -131,7 +153,7 @@ def check_hidden(
                 f"over {effective:.3g}, copies and rows of little weight apart. Use a larger size, or fewer parts.",
                 party=data.name,
             )
-    n_values = n_columns * len(np.unique(np.concatenate([rows for rows, _ in groups])))
+    n_values = n_columns * _n_distinct(groups)
     if 2 * n_numbers > n_values:
         raise InputError(
             f"{what} would tell {n_numbers:,} numbers made of {n_values:,} values, and half as many is the most: more "
@@ -139,10 +161,21 @@ def check_hidden(
         )
 
 
-def effective_rows(rows: Rows, weights: Floats) -> float:
+def _n_distinct(groups: Sequence[Group]) -> int:
+    """Count the rows that are in any sum."""
+    if isinstance(groups[0], CountedRows):
+        return len(groups[0])
+    return len(np.unique(np.concatenate([group[0] for group in groups if not isinstance(group, CountedRows)])))
+
+
+def effective_rows(group: Group) -> float:
     """Count distinct rows, those of little weight less: (sum of weights)^2 / sum of their squares."""
-    total = _by_row(rows, weights)
-    return float(total.sum() ** 2 / max(float(total @ total), TINY))
+    if isinstance(group, CountedRows):
+        total, squares = group.weight, group.squared_weight
+    else:
+        by_row = _by_row(*group)
+        total, squares = float(by_row.sum()), float(by_row @ by_row)
+    return float(total**2 / max(squares, TINY))
 
 
 def alike_by(total: float, largest: float) -> int:

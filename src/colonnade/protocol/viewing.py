@@ -17,20 +17,21 @@ from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.selections import Window, last_window, windows_of
 from colonnade.ledger import SERVER
 from colonnade.messages import MIN_MAGNITUDE, Message, Reveals, sendable_flags, sendable_floats
 from colonnade.protocol import checks
-from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.splits import AnySplit, Side, SplitBy, counted
 from colonnade.protocol.sums import alike_by, check_view
 from colonnade.protocol.viewed_table import ViewedTable
+from colonnade.protocol.windows import Windows, arrived, joined
 from colonnade.routes import END, Ask, Route, then
 from colonnade.signing import SignedMarks, SignedWeights, marks_statement, weights_statement
 
 
 class Split(Message, frozen=True):
-    """Which rows the party's column marks, signed."""
+    """Which rows of a window the party's column marks, signed."""
 
     phase: ClassVar[str] = "framing"
 
@@ -43,14 +44,22 @@ class Split(Message, frozen=True):
 
 
 class AskSplit(Message, frozen=True):
-    """Tell which rows to hold out."""
+    """Tell which rows of a window to hold out."""
 
     phase: ClassVar[str] = "framing"
     reply: ClassVar[type[Message]] = Split
 
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def window(self) -> Window:
+        """Which rows."""
+        return Window(self.first, self.stop, 1)
+
 
 class RowWeights(Message, frozen=True):
-    """The weight of every row, signed."""
+    """The weight of every row of a window, signed."""
 
     phase: ClassVar[str] = "framing"
 
@@ -59,10 +68,41 @@ class RowWeights(Message, frozen=True):
 
 
 class AskRowWeights(Message, frozen=True):
-    """Tell the rows' weights."""
+    """Tell the weights of a window's rows."""
 
     phase: ClassVar[str] = "framing"
     reply: ClassVar[type[Message]] = RowWeights
+
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def window(self) -> Window:
+        """Which rows."""
+        return Window(self.first, self.stop, 1)
+
+
+class ColumnsKept(Message, frozen=True):
+    """The party keeps them until all are there."""
+
+    phase: ClassVar[str] = "framing"
+
+
+class BringColumns(Message, frozen=True):
+    """A window, but the last, of what other parties told, signed by them: rows to hold out, and row weights."""
+
+    phase: ClassVar[str] = "framing"
+    reply: ClassVar[type[Message]] = ColumnsKept
+
+    held_out: Annotated[SignedMarks | None, Reveals.ROW_IDS]
+    weights: Annotated[SignedWeights | None, Reveals.ROW_WEIGHTS]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def window(self) -> Window:
+        """Which rows."""
+        return Window(self.first, self.stop, 1)
 
 
 class Moments(Message, frozen=True):
@@ -78,7 +118,7 @@ class UseFrame(Message, frozen=True):
     """Look at your table so until the next job. What a party told itself is not sent back to it.
 
     `split` holds out a fraction, or, by its own column, what the party told; `held_out` what another party did. That
-    and weights are signed by the party they come from.
+    and weights are signed by the party they come from, and are of the last window: the others were brought before.
     """
 
     phase: ClassVar[str] = "framing"
@@ -100,12 +140,29 @@ class UseFrame(Message, frozen=True):
 
     def equals(self, other: View) -> bool:
         """Compare, arrays by their values; a signature is of one job, and shows nothing of a table."""
-        return isinstance(other, UseFrame) and wire_bytes(self._unsigned()) == wire_bytes(other._unsigned())
+        if not isinstance(other, UseFrame):
+            return False
+        ours, theirs = ((each.side, each.scaling, each.split) for each in (self, other))
+        return ours == theirs and all(map(_are_equal, self.columns, other.columns))
 
-    def _unsigned(self) -> "UseFrame":
-        columns = {"held_out": self.held_out, "weights": self.weights}
-        unsigned = {name: column and replace_struct(column, signature=b"") for name, column in columns.items()}
-        return replace_struct(self, **unsigned)
+    @property
+    def columns(self) -> "Columns":
+        """What other parties told."""
+        return self.held_out, self.weights
+
+
+Columns = tuple[SignedMarks | None, SignedWeights | None]
+
+
+def _are_equal(ours: SignedMarks | SignedWeights | None, theirs: SignedMarks | SignedWeights | None) -> bool:
+    """Compare columns; who signed them, and for which job, apart."""
+    if ours is None or theirs is None:
+        return ours is theirs
+    return ours.party == theirs.party and np.array_equal(_numbers(ours), _numbers(theirs))
+
+
+def _numbers(column: SignedMarks | SignedWeights) -> Floats | Flags:
+    return column.marks if isinstance(column, SignedMarks) else column.weights
 
 
 def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: Scaling) -> Script[JobView]:
@@ -115,24 +172,27 @@ def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: S
     """
     if split is None and roster.weight_party is None and scaling == "own":
         return JobView()
-    marked = (yield from _ask_split(roster, split.party)) if isinstance(split, SplitBy) else None
-    weights = (yield from _ask_weights(roster, roster.weight_party)) if roster.weight_party is not None else None
+    marked = (yield from _ask_split(roster, split.party)) if isinstance(split, SplitBy) else []
+    weights = (yield from _ask_weights(roster, roster.weight_party)) if roster.weight_party is not None else []
     row_weights = counted(
         roster.n_rows,
         side,
         split,
-        None if marked is None else marked.marks,
-        None if weights is None else weights.weights,
+        joined(tuple(each.marks for each in marked)) if marked else None,
+        joined(tuple(each.weights for each in weights)) if weights else None,
     )
+    windows = list(windows_of(roster.n_rows, 1))
+    for place, window in enumerate(windows[:-1]):
+        brought = {card.name: _told_to(card.name, marked, weights, place) for card in roster.cards}
+        outbox = {
+            party: BringColumns(*columns, window.first, window.stop)
+            for party, columns in brought.items()
+            if any(columns)
+        }
+        if outbox:
+            checks.replies((yield outbox), ColumnsKept)
     inbox = yield {
-        card.name: UseFrame(
-            side,
-            scaling,
-            split,
-            None if isinstance(split, SplitBy) and card.name == split.party else marked,
-            None if card.name == roster.weight_party else weights,
-        )
-        for card in roster.cards
+        card.name: UseFrame(side, scaling, split, *_told_to(card.name, marked, weights, -1)) for card in roster.cards
     }
     return _read_moments(checks.replies(inbox, Moments), roster, scaling, row_weights)
 
@@ -141,12 +201,15 @@ def view_route(split: AnySplit | None, side: Side, scaling: Scaling, roster: Ros
     """Say what a party is asked by `agree_on_view`."""
     if split is None and roster.weight_party is None and scaling == "own":
         return END
-    own = [Ask(AskSplit)] if isinstance(split, SplitBy) and split.party == party else []
-    weighs = [Ask(AskRowWeights)] if roster.weight_party == party else []
+    n_rows = roster.n_rows
+    own = [Windows(n_rows, (Ask(AskSplit),), 1)] if isinstance(split, SplitBy) and split.party == party else []
+    weighs = [Windows(n_rows, (Ask(AskRowWeights),), 1)] if roster.weight_party == party else []
     marks_of = split.party if isinstance(split, SplitBy) and split.party != party else None
     weights_of = roster.weight_party if roster.weight_party != party else None
     columns = {"held_out": _SignedBy(marks_of), "weights": _SignedBy(weights_of)}
-    return then(*own, *weighs, Ask(UseFrame, side=side, scaling=scaling, split=split, **columns))
+    before = last_window(roster.n_rows, 1).first if marks_of or weights_of else 0
+    brought = Windows(before, (Ask(BringColumns, **columns),), 1) if before else END
+    return then(*own, *weighs, brought, Ask(UseFrame, side=side, scaling=scaling, split=split, **columns))
 
 
 @dataclass(frozen=True)
@@ -174,24 +237,37 @@ def check_split(split: AnySplit | None, roster: Roster) -> None:
         )
 
 
-def _ask_split(roster: Roster, party: str) -> Script[SignedMarks]:
-    inbox = yield {party: AskSplit()}
-    reply = checks.replies(inbox, Split)[party]
-    checks.shape(party, reply, reply.held_out, (roster.n_rows,))
-    return SignedMarks(party, reply.held_out, reply.signature)
+def _told_to(party: str, marked: list[SignedMarks], weights: list[SignedWeights], place: int) -> Columns:
+    """Give a party what others told of a window; what it told itself is not sent back to it."""
+    columns = (column[place] if column and column[place].party != party else None for column in (marked, weights))
+    return cast(Columns, tuple(columns))
 
 
-def _ask_weights(roster: Roster, party: str) -> Script[SignedWeights]:
-    inbox = yield {party: AskRowWeights()}
-    reply = checks.replies(inbox, RowWeights)[party]
-    checks.shape(party, reply, reply.weights, (roster.n_rows,))
-    _check_weights(party, reply, reply.weights)
-    return SignedWeights(party, reply.weights, reply.signature)
+def _ask_split(roster: Roster, party: str) -> Script[list[SignedMarks]]:
+    told = []
+    for window in windows_of(roster.n_rows, 1):
+        inbox = yield {party: AskSplit(window.first, window.stop)}
+        reply = checks.replies(inbox, Split)[party]
+        checks.shape(party, reply, reply.held_out, (window.stop - window.first,))
+        told.append(SignedMarks(party, reply.held_out, reply.signature))
+    return told
 
 
-def _check_weights(sender: str, message: Message, weights: Floats) -> None:
-    checks.non_negative(sender, message, weights)
-    if weights.max() < MIN_MAGNITUDE:
+def _ask_weights(roster: Roster, party: str) -> Script[list[SignedWeights]]:
+    told, largest = [], 0.0
+    for window in windows_of(roster.n_rows, 1):
+        inbox = yield {party: AskRowWeights(window.first, window.stop)}
+        reply = checks.replies(inbox, RowWeights)[party]
+        checks.shape(party, reply, reply.weights, (window.stop - window.first,))
+        checks.non_negative(party, reply, reply.weights)
+        largest = max(largest, float(reply.weights.max()))
+        told.append(SignedWeights(party, reply.weights, reply.signature))
+    _check_largest(party, reply, largest)
+    return told
+
+
+def _check_largest(sender: str, message: Message, largest: float) -> None:
+    if largest < MIN_MAGNITUDE:
         raise checks.wrong(sender, message, "weights that are all zero, or nearly")
 
 
@@ -228,22 +304,66 @@ def _moments(table: Table, scaling: Scaling, row_weights: PerRow | None) -> tupl
     return (mean if scaling == "standard" else np.zeros_like(mean)), deviation
 
 
-def _answer_split(state: PartyState, _: AskSplit, data: PartyData) -> tuple[PartyState, Message]:
+def _answer_split(state: PartyState, request: AskSplit, data: PartyData) -> tuple[PartyState, Message]:
     if data.table.split_column is None:
         raise InputError("it has no column to split by. Make the party with split='column'.")
-    identity, marks = data.known(), sendable_flags(data.table.split_column)
-    return state, Split(marks, identity.sign(marks_statement(identity.name, state.sheet, marks)))
+    _check_rows(request, request.window, data)
+    identity, marks = data.known(), sendable_flags(data.table.split_column[request.window.places])
+    statement = marks_statement(identity.name, state.sheet, marks, request.first)
+    return state, Split(marks, identity.sign(statement))
 
 
-def _answer_weights(state: PartyState, _: AskRowWeights, data: PartyData) -> tuple[PartyState, Message]:
+def _answer_weights(state: PartyState, request: AskRowWeights, data: PartyData) -> tuple[PartyState, Message]:
     if data.table.weight_column is None:
         raise InputError("it has no column of row weights. Make the party with weight='column'.")
-    identity, weights = data.known(), sendable_floats(data.table.weight_column)
-    return state, RowWeights(weights, identity.sign(weights_statement(identity.name, state.sheet, weights)))
+    _check_rows(request, request.window, data)
+    if objection := data.policy.objection_to_rows(RowWeights, data.table.n_rows):
+        raise PolicyRefusedError(f"{objection}.", party=data.name)
+    identity, weights = data.known(), sendable_floats(data.table.weight_column[request.window.places])
+    statement = weights_statement(identity.name, state.sheet, weights, request.first)
+    return state, RowWeights(weights, identity.sign(statement))
+
+
+def _check_rows(request: Message, window: Window, data: PartyData) -> None:
+    if not window.is_of(data.table.n_rows):
+        seen = f"a window of rows {window.first} to {window.stop}, of {data.table.n_rows:,}"
+        raise checks.wrong(SERVER, request, seen)
+
+
+def _answer_columns(state: PartyState, request: BringColumns, data: PartyData) -> tuple[PartyState, Message]:
+    _check_rows(request, request.window, data)
+    columns = request.held_out, request.weights
+    _check_signed(request, columns, request.window, state.sheet, data)
+    if request.stop == data.table.n_rows:
+        raise checks.wrong(SERVER, request, "the last window, which comes with what it is for")
+    here = arrived(state.learning, _what(columns), request, request.window, columns)
+    return replace(state, learning=here), ColumnsKept()
+
+
+def _what(columns: Columns) -> object:
+    return (BringColumns, *(None if column is None else column.party for column in columns))
+
+
+def _in_whole(state: PartyState, request: UseFrame, data: PartyData) -> UseFrame:
+    """Put what was brought before it to the last window."""
+    window = last_window(data.table.n_rows, 1)
+    _check_signed(request, request.columns, window, state.sheet, data)
+    if not window.first or not any(request.columns):
+        return request
+    windows = arrived(state.learning, _what(request.columns), request, window, request.columns).parts
+    marks, weights = request.columns
+    if marks is not None:
+        marks = replace_struct(marks, marks=joined(tuple(each[0].marks for each in windows if each[0] is not None)))
+    if weights is not None:
+        found = joined(tuple(each[1].weights for each in windows if each[1] is not None))
+        weights = replace_struct(weights, weights=found)
+    return replace_struct(request, held_out=marks, weights=weights)
 
 
 def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple[PartyState, Message]:
-    _check_relayed(request, state.sheet, data)
+    request, state = _in_whole(state, request, data), replace(state, learning=None)
+    if request.weights is not None:
+        _check_largest(SERVER, request, float(request.weights.weights.max()))
     if isinstance(request.split, SplitBy) and request.held_out is None and data.table.split_column is None:
         raise checks.wrong(SERVER, request, "a split by a column that neither it nor this party has")
     viewed = cast(ViewedTable, data.seen(request).table)
@@ -255,19 +375,20 @@ def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple
     return replace(state, view=request), Moments(sendable_floats(viewed.shift), sendable_floats(viewed.scale))
 
 
-def _check_relayed(request: UseFrame, sheet: bytes, data: PartyData) -> None:
-    """Require that columns of other parties were signed by them, for this job."""
-    n_rows, marked, weighed = data.table.n_rows, request.held_out, request.weights
+def _check_signed(request: Message, columns: Columns, window: Window, sheet: bytes, data: PartyData) -> None:
+    """Require that columns of other parties were signed by them, for this job and these rows."""
+    (marked, weighed), shape = columns, (window.stop - window.first,)
     if marked is not None:
-        checks.shape(SERVER, request, marked.marks, (n_rows,))
-        due = isinstance(request.split, SplitBy) and marked.party == request.split.party
-        statement = marks_statement(marked.party, sheet, marked.marks)
+        checks.shape(SERVER, request, marked.marks, shape)
+        statement = marks_statement(marked.party, sheet, marked.marks, window.first)
+        split = request.split if isinstance(request, UseFrame) else SplitBy(marked.party)
+        due = isinstance(split, SplitBy) and marked.party == split.party
         if not due or not data.known().is_signed(marked.party, statement, marked.signature):
             raise checks.wrong(SERVER, request, f"rows to hold out that {marked.party!r} did not sign for this job")
     if weighed is not None:
-        checks.shape(SERVER, request, weighed.weights, (n_rows,))
-        _check_weights(SERVER, request, weighed.weights)
-        statement = weights_statement(weighed.party, sheet, weighed.weights)
+        checks.shape(SERVER, request, weighed.weights, shape)
+        checks.non_negative(SERVER, request, weighed.weights)
+        statement = weights_statement(weighed.party, sheet, weighed.weights, window.first)
         if not data.known().is_signed(weighed.party, statement, weighed.signature):
             raise checks.wrong(SERVER, request, f"row weights that {weighed.party!r} did not sign for this job")
 
@@ -294,5 +415,6 @@ def _check_counted(request: UseFrame, row_weights: PerRow, data: PartyData) -> N
 HANDLERS = (
     Handler(AskSplit, _answer_split, after=None, then=GREETED),
     Handler(AskRowWeights, _answer_weights, after=None, then=GREETED),
+    Handler(BringColumns, _answer_columns, after=None, then=GREETED),
     Handler(UseFrame, _answer_view, after=None, then=GREETED),
 )

@@ -10,7 +10,6 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
-from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.reports import ClassificationReport, classification_report
 from colonnade.evaluation.classes.server import (
@@ -22,7 +21,7 @@ from colonnade.evaluation.classes.server import (
 )
 from colonnade.evaluation.linear import linear_predictions
 from colonnade.evaluation.rounding import SummedParts
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.selections import Piece, Selection
 from colonnade.ledger import aligned
@@ -176,9 +175,9 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         yield from linear_predictions(roster, selected, self._sent_coef(), use, rounding)
         return ClassPredictions(chances, self.classes_)
 
-    def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
+    def delivery(self, roster: Roster, selected: Selection, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
-        return deliver_masked_classes(roster, rows, self._applied(), to)
+        return deliver_masked_classes(roster, selected, self._applied(), to)
 
     def evaluation(
         self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
@@ -189,12 +188,11 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         return report if rounding is None else replace(report, rounded_by=found.bound)
 
     def evaluation_by(
-        self, roster: Roster, selected: Coreset, by: str, *, sampled: bool
+        self, roster: Roster, selected: Selection, by: str, *, sampled: bool
     ) -> Script[ClassificationReport]:
         """Let the label party compare them: the server learns sums only."""
         found = yield from masked_class_losses(roster, selected, self._applied(), by, by_weight=not sampled)
-        weight = float(selected.weights.sum())
-        return replace(self._report(found, len(selected), weight, sampled=sampled), rounded_by=found.bound)
+        return replace(self._report(found, len(selected), selected.weight, sampled=sampled), rounded_by=found.bound)
 
     def _applied(self) -> AppliedClasses:
         return AppliedClasses(self._sent_coef(), self.intercept_, self.classes_)

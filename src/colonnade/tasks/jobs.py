@@ -35,7 +35,7 @@ from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.committed.opening import open_rows
 from colonnade.sampling.rules.classes import tells_classes
 from colonnade.sampling.rules.integers import IntegerScores
-from colonnade.sampling.selecting import use_all_rows, use_counted_rows, use_even_draw, use_rows
+from colonnade.sampling.selecting import use_counted_rows, use_even_draw, use_rows
 
 M = TypeVar("M")
 A = TypeVar("A", bound=Model[Any])
@@ -143,25 +143,27 @@ def predict(
     model: Model[Any], rows: Rows | None, to: str | None, bits: int | None, roster: Roster
 ) -> Script[Predictions]:
     """Predict the given rows (ascending), or all."""
-    selected: Selection
-    if rows is None:
-        selected = yield from use_counted_rows(roster)
-    else:
-        selected = ListedRows((yield from use_rows(roster, rows)))
+    selected = yield from _asked_for(rows, roster)
     predictions = yield from model.predictions(roster, selected, rounding_of(bits, roster, shared_seed(0)))
     if to is None:
         return predictions
     if isinstance(predictions, ClassPredictions):
-        yield from deliver_classes(to, predictions)
+        yield from deliver_classes(to, selected, predictions)
     else:
-        yield from deliver(to, predictions)
+        yield from deliver(to, selected, predictions)
     return predictions
 
 
 def deliver_in_secret(model: Model[Any], rows: Rows | None, to: str, roster: Roster) -> Script[None]:
     """Let a party learn predictions of the given rows (ascending), or of all, and nobody else."""
-    selected = (yield from use_all_rows(roster)).rows if rows is None else (yield from use_rows(roster, rows))
-    yield from model.delivery(roster, selected, to)
+    yield from model.delivery(roster, (yield from _asked_for(rows, roster)), to)
+
+
+def _asked_for(rows: Rows | None, roster: Roster) -> Script[Selection]:
+    """Let all parties take the given rows, or all."""
+    if rows is None:
+        return (yield from use_counted_rows(roster))
+    return ListedRows((yield from use_rows(roster, rows)))
 
 
 def evaluate(
@@ -169,12 +171,7 @@ def evaluate(
 ) -> Script[R]:
     """Count a model's cost on all rows (held-out ones, where there is a split), or on an even draw of `size` rows."""
     view = yield from agree_on_view(roster, split, "test", "own")
-    selected: Selection
-    if size is None:
-        selected = yield from use_counted_rows(roster, view.row_weights)
-    else:
-        drawn = yield from use_even_draw(roster, size, sampling_rng(seed), view.row_weights)
-        selected = ListedRows(drawn.rows, drawn.weights)
+    selected = yield from _evaluated(size, view, roster, seed)
     rounding = rounding_of(bits, roster, shared_seed(seed))
     return (yield from model.evaluation(roster, selected, rounding, sampled=size is not None))
 
@@ -184,11 +181,16 @@ def evaluate_in_secret(
 ) -> Script[R]:
     """As `evaluate`, but one party learns the rows' residuals or distances, and the server only their sums."""
     view = yield from agree_on_view(roster, split, "test", "own")
-    if size is None:
-        selected = yield from use_all_rows(roster, view.row_weights)
-    else:
-        selected = yield from use_even_draw(roster, size, sampling_rng(seed), view.row_weights)
+    selected = yield from _evaluated(size, view, roster, seed)
     return (yield from model.evaluation_by(roster, selected, by, sampled=size is not None))
+
+
+def _evaluated(size: int | None, view: JobView, roster: Roster, seed: int) -> Script[Selection]:
+    """Let all parties take every row that counts, or an even draw of so many."""
+    if size is None:
+        return (yield from use_counted_rows(roster, view.row_weights))
+    drawn = yield from use_even_draw(roster, size, sampling_rng(seed), view.row_weights)
+    return ListedRows(drawn.rows, drawn.weights)
 
 
 def _check_held_out(coreset: Coreset, view: JobView) -> None:

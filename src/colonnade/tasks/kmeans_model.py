@@ -9,7 +9,6 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
-from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
@@ -130,9 +129,9 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         yield from nearest_center_distances(roster, selected, *self._centers, use, rounding)
         return found
 
-    def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
+    def delivery(self, roster: Roster, selected: Selection, to: str) -> Script[None]:
         """Let one party learn the selected rows' nearest centres, and nobody else."""
-        return deliver_masked(roster, rows, self._applied(to))
+        return deliver_masked(roster, selected, self._applied(to))
 
     def evaluation(
         self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
@@ -147,10 +146,10 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         report = clustering_report(all_losses(losses), sampled=sampled)
         return report if rounding is None else replace(report, rounded_by=bound)
 
-    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[ClusteringReport]:
+    def evaluation_by(self, roster: Roster, selected: Selection, by: str, *, sampled: bool) -> Script[ClusteringReport]:
         """Let one party sum them up: the server learns sums only."""
         applied = self._applied(by, evaluating=True, by_weight=not sampled)
-        losses, _, error = yield from masked_losses(roster, selected.rows, selected.weights, applied)
+        losses, _, error = yield from masked_losses(roster, selected, applied)
         return replace(clustering_report(losses, sampled=sampled), rounded_by=error)
 
     @property

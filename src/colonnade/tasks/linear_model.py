@@ -9,13 +9,12 @@ import numpy.typing as npt
 from msgspec.structs import replace
 
 from colonnade.contracts import ModelPart, Roster, Rounding, Script
-from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
 from colonnade.evaluation.reports import RegressionReport, all_losses, regression_report, residual_losses
 from colonnade.evaluation.rounding import SummedParts
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.selections import Piece, Selection
 from colonnade.ledger import aligned
 from colonnade.messages import sendable_floats
@@ -136,9 +135,9 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         yield from linear_predictions(roster, selected, self.coef_, use, rounding)
         return found
 
-    def delivery(self, roster: Roster, rows: Rows, to: str) -> Script[None]:
+    def delivery(self, roster: Roster, selected: Selection, to: str) -> Script[None]:
         """Let one party learn predictions of the selected rows, and nobody else."""
-        return deliver_masked(roster, rows, self._applied(to))
+        return deliver_masked(roster, selected, self._applied(to))
 
     def evaluation(
         self, roster: Roster, selected: Selection, rounding: Rounding | None, *, sampled: bool
@@ -156,10 +155,10 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         report = regression_report(all_losses(losses), of_all.label_spread, sampled=sampled)
         return report if rounding is None else replace(report, rounded_by=of_all.bound)
 
-    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> Script[RegressionReport]:
+    def evaluation_by(self, roster: Roster, selected: Selection, by: str, *, sampled: bool) -> Script[RegressionReport]:
         """Let one party compare them: the server learns sums only."""
         applied = self._applied(by, evaluating=True, by_weight=not sampled)
-        losses, spread, error = yield from masked_losses(roster, selected.rows, selected.weights, applied)
+        losses, spread, error = yield from masked_losses(roster, selected, applied)
         return replace(regression_report(losses, spread, sampled=sampled), rounded_by=error)
 
     def _applied(self, to: str, *, evaluating: bool = False, by_weight: bool = False) -> AppliedModel:

@@ -16,7 +16,12 @@ from colonnade.evaluation.classes.messages import AskClassLosses, AskMaskedClass
 from colonnade.evaluation.clustering import AskPartialDistances, AskRoundedDistances
 from colonnade.evaluation.delivery import Deliver
 from colonnade.evaluation.linear import AskPartialPredictions, AskRoundedPredictions
-from colonnade.evaluation.masked.messages import AskLosses, AskMagnitude, AskMaskedPredictions, DeliverMasked
+from colonnade.evaluation.masked.messages import (
+    AskLosses,
+    AskMagnitude,
+    AskMaskedPredictions,
+    DeliverMasked,
+)
 from colonnade.evaluation.telling import model_digest
 from colonnade.messages import sendable_floats
 from colonnade.privacy.pair_keys import MAX_ATTEMPTS, AskPairAgreement, AskPairKey
@@ -67,14 +72,14 @@ def test_what_comes_of_it_is_delivered_to_the_party_it_is_for() -> None:
     for delivered in (True, False):
         left = predicted_route(LINEAR, 9, None, 0, delivered=delivered).after(asked)
         assert left is not None
-        assert (left.after(Deliver(COEF, None)) is not None) == delivered
+        assert (left.after(Deliver(COEF, None, 0, 9)) is not None) == delivered
         assert left.after(asked) is None, "once"
 
 
 @pytest.mark.parametrize("evaluating", [True, False])
 @pytest.mark.parametrize("party", ["airline", "weather"])
 def test_in_masked_sums_only_who_learns_them_is_told_all(party: str, evaluating: bool) -> None:
-    route = masked_route(LINEAR, "airline", party, evaluating=evaluating, by_weight=False)
+    route = masked_route(LINEAR, 9, "airline", party, evaluating=evaluating, by_weight=False)
     told: Any = {AskLosses} if evaluating else {DeliverMasked, DeliverMaskedClasses}
     learned = told if party == "airline" else set()
     assert kinds(route) == {AskMagnitude, AskPairKey, AskMaskedPredictions, AskPairAgreement, *learned}
@@ -85,7 +90,7 @@ def test_in_masked_sums_only_who_learns_them_is_told_all(party: str, evaluating:
 @pytest.mark.parametrize("masked", [True, False])
 def test_of_classes_only_the_label_party_is_asked_for_losses(masked: bool) -> None:
     if masked:
-        routes = [masked_classes_route(LINEAR, "airline", each, by_weight=True) for each in ("airline", "weather")]
+        routes = [masked_classes_route(LINEAR, 9, "airline", each, by_weight=True) for each in ("airline", "weather")]
         due: Any = {AskMagnitude, AskPairKey, AskMaskedPredictions, AskPairAgreement}
         told: Any = {AskMaskedClassLosses}
     else:
@@ -98,7 +103,7 @@ def test_of_classes_only_the_label_party_is_asked_for_losses(masked: bool) -> No
 def test_keys_are_asked_for_only_so_often() -> None:
     """Where a key is lost the phase begins again; the magnitude, which comes before it, does not."""
     magnitude = AskMagnitude(COEF, None, None, evaluating=False)
-    left = masked_route(LINEAR, "airline", "weather", evaluating=False, by_weight=False).after(magnitude)
+    left = masked_route(LINEAR, 9, "airline", "weather", evaluating=False, by_weight=False).after(magnitude)
     for _ in range(MAX_ATTEMPTS):
         assert left is not None
         assert left.after(magnitude) is None

@@ -107,11 +107,11 @@ def session(*requests: Message) -> PartySession:
 @pytest.mark.parametrize(
     ("request_", "reason"),
     [
-        (Deliver(None, None), "neither values nor clusters, or both"),
-        (Deliver(sendable_floats(np.ones(4)), sendable_rows(np.ones(4))), "neither values nor clusters, or both"),
-        (Deliver(sendable_floats(np.ones(3)), None), "shape"),
-        (Deliver(sendable_floats(np.ones((4, 1))), None), "shape"),
-        (Deliver(None, sendable_rows([0] * 5)), "shape"),
+        (Deliver(None, None, 0, 4), "neither values nor clusters, or both"),
+        (Deliver(sendable_floats(np.ones(4)), sendable_rows(np.ones(4)), 0, 4), "neither values nor clusters, or both"),
+        (Deliver(sendable_floats(np.ones(3)), None, 0, 4), "shape"),
+        (Deliver(sendable_floats(np.ones((4, 1))), None, 0, 4), "shape"),
+        (Deliver(None, sendable_rows([0] * 5), 0, 4), "shape"),
     ],
 )
 def test_hostile_deliveries(request_: Deliver, reason: str) -> None:
@@ -124,8 +124,8 @@ def test_hostile_deliveries(request_: Deliver, reason: str) -> None:
 
 
 def test_only_once_rows_are_known() -> None:
-    reply = session().answer(Deliver(sendable_floats([]), None))
+    reply = session().answer(Deliver(sendable_floats([]), None, 0, 0))
     assert isinstance(reply, Refused)
     assert reply.cause == "order"
     asked = session(UseRows(sendable_rows([1, 3])))
-    assert isinstance(asked.answer(Deliver(None, sendable_rows([0, 1]))), Received)
+    assert isinstance(asked.answer(Deliver(None, sendable_rows([0, 1]), 0, 2)), Received)

@@ -13,12 +13,17 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade import routes
 from colonnade.catalogue import HANDLERS, OPENING, codec, party_session
 from colonnade.contracts import PartyCard, Roster
 from colonnade.errors import EngineError
+from colonnade.evaluation.applying import predicted_route
 from colonnade.evaluation.clustering import AskPartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
+from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions, products
+from colonnade.evaluation.telling import model_digest
 from colonnade.job_sheets import sheet_of
+from colonnade.kernels import selections
 from colonnade.kernels.arrays import Rows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats
@@ -41,6 +46,7 @@ from colonnade.protocol.session import Delivery, PartySession
 from colonnade.protocol.sheet import JobAccepted, OpenJob
 from colonnade.protocol.splits import counted
 from colonnade.protocol.viewing import Moments, UseFrame
+from colonnade.routes import then
 from colonnade.sampling.committed.joint_seed import contribution_digest, joint_draw_statement, joint_key
 from colonnade.sampling.committed.messages import (
     AskCommitment,
@@ -486,6 +492,68 @@ def test_a_question_of_many_windows_is_refused_before_the_first_is_told(tmp_path
     assert "with those that follow it 40,000" in reply.reason
 
 
+COEF = sendable_floats([1.0, 2.0])
+
+
+def window(number: int) -> AskPartialPredictions:
+    first = number * 16_384
+    return AskPartialPredictions(COEF, False, False, first, min(first + 16_384, 40_000))
+
+
+def windowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Office:
+    """Open an office of three windows, in a job that asks for each once."""
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    part = model_digest((COEF, None, None))
+    opening = then(routes.Ask(UseAllRows), predicted_route(part, 40_000, None, 0, delivered=False))
+    office = Office(tmp_path, opening=opening, **options)
+    office.data = np.random.default_rng(0).normal(size=(40_000, 2))
+    office.die_and_return()
+    return office
+
+
+def test_windows_of_one_question_are_one_request_a_minute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large table has many; the sheet says how many, and that each comes once."""
+    office = windowed(tmp_path, monkeypatch, requests_a_minute=3)
+    office.ask(1, UseAllRows())
+    assert [type(office.ask(2 + each, window(each))) for each in range(3)] == [PartialPredictions] * 3
+    assert isinstance(office.ask(1, UseAllRows(), run="fit-2"), Ready)
+    reply = office.ask(2, window(0), run="fit-2")
+    assert isinstance(reply, Refused)
+    assert "limits requests to 3 a minute" in reply.reason
+
+
+def test_windows_that_are_not_due_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a server would ask without end for what it is refused."""
+    office = windowed(tmp_path, monkeypatch, requests_a_minute=5)
+    office.ask(1, UseAllRows())
+    reasons = [office.ask(2, window(2)) for _ in range(8)]
+    assert all(isinstance(each, Refused) for each in reasons)
+    assert ["a minute" in each.reason for each in reasons if isinstance(each, Refused)] == [False] * 4 + [True] * 4
+
+
+def test_after_a_restart_no_window_but_the_last_is_computed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = windowed(tmp_path, monkeypatch)
+    office.ask(1, UseAllRows())
+    first, second = (office.ask(2 + each, window(each)) for each in range(2))
+    computed: list[int] = []
+
+    def counting(*what: Any) -> Any:
+        computed.append(1)
+        return products(*what)
+
+    monkeypatch.setattr("colonnade.evaluation.linear.products", counting)
+    office.die_and_return()
+    assert len(computed) == 1, "of the one block of the one that the server may ask for again"
+    again = office.ask(3, window(1))
+    assert isinstance(again, PartialPredictions)
+    assert isinstance(second, PartialPredictions)
+    np.testing.assert_array_equal(again.values, second.values)
+    assert isinstance(office.ask(4, window(2)), PartialPredictions), "it goes on"
+    assert isinstance(first, PartialPredictions)
+
+
 def test_a_calendar_that_is_set_back_gives_no_second_day(tmp_path: Path) -> None:
     office = Office(tmp_path, a_day=DayLimits(rows=40))
     columns = AskColumns(with_label=False)
@@ -658,7 +726,7 @@ def test_what_was_counted_stays_counted_where_the_party_dies_before_it_answers(
 
 def test_predictions_are_handed_on_once_and_before_the_answer(office: Office) -> None:
     office.ask(1, UseAllRows())
-    assert isinstance(office.ask(2, Deliver(sendable_floats(np.arange(40.0)), None)), Received)
+    assert isinstance(office.ask(2, Deliver(sendable_floats(np.arange(40.0)), None, 0, 40)), Received)
     assert [delivery.predictions.tolist() for delivery in office.delivered] == [list(range(40))]
     office.die_and_return()
     assert len(office.delivered) == 1, "rebuilding the state delivers nothing anew"
@@ -666,7 +734,7 @@ def test_predictions_are_handed_on_once_and_before_the_answer(office: Office) ->
 
 def test_what_nobody_foresaw_leaves_the_run_as_it_was(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
     office.ask(1, UseAllRows())
-    request = Deliver(sendable_floats(np.arange(40.0)), None)
+    request = Deliver(sendable_floats(np.arange(40.0)), None, 0, 40)
     shown: list[str] = []
     monkeypatch.setattr(office.desk, "_show", shown.append)
     monkeypatch.setattr(office.desk, "_deliver", lambda _: [][1])

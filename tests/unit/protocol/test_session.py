@@ -80,10 +80,10 @@ def test_the_whole_of_algorithm_1_at_one_party() -> None:
         AskScores(0, (), 0, 0),
         UseAllRows(),
         AskColumns(with_label=True),
-        AskSplit(),
-        AskRowWeights(),
+        AskSplit(0, N_ROWS),
+        AskRowWeights(0, N_ROWS),
         UseFrame("train", "own", None, None, None),
-        Deliver(sendable_floats([]), None),
+        Deliver(sendable_floats([]), None, 0, 0),
     ],
     ids=lambda request: request.kind,
 )
@@ -273,11 +273,11 @@ class LegalOrder(RuleBasedStateMachine):
 
     @rule()
     def split(self) -> None:
-        self.ask(AskSplit(), legal=self.step != "new", reply=Split, then="greeted")
+        self.ask(AskSplit(0, N_ROWS), legal=self.step != "new", reply=Split, then="greeted")
 
     @rule()
     def row_weights(self) -> None:
-        self.ask(AskRowWeights(), legal=self.step != "new", reply=RowWeights, then="greeted")
+        self.ask(AskRowWeights(0, N_ROWS), legal=self.step != "new", reply=RowWeights, then="greeted")
 
     @rule(scaling=st.sampled_from(["own", "scaled", "standard"]))
     def view(self, scaling: Any) -> None:
@@ -300,7 +300,8 @@ class LegalOrder(RuleBasedStateMachine):
     def deliver(self, size: int) -> None:
         values = sendable_floats(np.ones(size))
         legal = self.step == "selected" and size == self.size
-        self.ask(Deliver(values, None), legal=legal, reply=Received, then="selected")
+        stop = 0 if self.session.state.rows is None else self.session.state.n_places
+        self.ask(Deliver(values, None, 0, stop), legal=legal, reply=Received, then="selected")
 
     @rule(intercept=st.booleans())
     def total(self, intercept: bool) -> None:

@@ -1,6 +1,8 @@
 """Sums that a party tells: of enough rows, of few numbers, not nearly those of an earlier one, and not too many."""
 
+import tracemalloc
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,14 @@ from hypothesis import strategies as st
 
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError, PolicyRefusedError
+from colonnade.kernels.per_row import numbers_in
+from colonnade.kernels.selections import CountedRows
 from colonnade.protocol import sums
-from colonnade.protocol.memory import sum_note, weights_by_row
+from colonnade.protocol.memory import SumNote, counted_note, sum_note, weights_by_row
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.session import PartyData, PartyState
-from colonnade.protocol.sums import check_hidden, check_sums, effective_rows, told_of_a_row
+from colonnade.protocol.splits import HoldOut, counted
+from colonnade.protocol.sums import check_hidden, check_sums, check_view, effective_rows, listed, told_of_a_row
 
 N = 100
 LEAST = 10
@@ -82,9 +87,9 @@ def test_half_as_many_numbers_as_values_are_told(numbers: int, passes: bool) -> 
 def test_effective_rows_are_between_one_and_the_distinct_ones(pairs: list[tuple[int, float]]) -> None:
     rows, weights = np.array([row for row, _ in pairs]), np.array([weight for _, weight in pairs])
     distinct = len(np.unique(rows))
-    assert 1 - 1e-9 <= effective_rows(rows, weights) <= distinct + 1e-9
-    assert effective_rows(np.arange(distinct), np.ones(distinct)) == pytest.approx(distinct)
-    assert effective_rows(rows, 7 * weights) == pytest.approx(effective_rows(rows, weights))
+    assert 1 - 1e-9 <= effective_rows((rows, weights)) <= distinct + 1e-9
+    assert effective_rows((np.arange(distinct), np.ones(distinct))) == pytest.approx(distinct)
+    assert effective_rows((rows, 7 * weights)) == pytest.approx(effective_rows((rows, weights)))
 
 
 @given(st.integers(1, 30))
@@ -177,3 +182,73 @@ def test_without_a_least_nothing_is_kept() -> None:
         tell(party, group(range(50)))
     assert party.memory.notes() == frozenset()
     assert replace(PartyState()).notes == ()
+
+
+# Sums over all rows that count, which are not listed
+
+
+def counted_rows(weights: Any) -> CountedRows:
+    return CountedRows(N, None if weights is None else numbers_in(np.asarray(weights, dtype=float)))
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0, 1.0, 2.5]), min_size=N, max_size=N).filter(any) | st.none())
+def test_rows_that_are_not_listed_are_noted_as_if_they_were(weights: list[float] | None) -> None:
+    rows = counted_rows(weights)
+    assert counted_note("moments", rows, 6, 1) == sum_note("moments", *listed(rows), N, 6, 1)
+    assert effective_rows(rows) == pytest.approx(effective_rows(listed(rows)))
+
+
+def test_an_even_weight_of_any_size_is_noted_as_none() -> None:
+    assert counted_note("moments", counted_rows(np.full(N, 7.0)), 6, 1) == counted_note(
+        "moments", counted_rows(None), 6, 1
+    )
+
+
+def verdict(party: PartyData, *groups: Any) -> str:
+    try:
+        tell(party, *groups)
+    except (InputError, PolicyRefusedError) as error:
+        return str(error)
+    return "told"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_is_held_out_the_same_looks_are_refused(seed: int) -> None:
+    """A server that looks at all rows, then at all but a few of its choice, many times: lists or no lists."""
+    rng, unlisted, by_list = np.random.default_rng(seed), data(), data()
+    looks: list[Any] = [None]
+    for _ in range(60):
+        kept = (rng.random(N) > rng.choice([0.01, 0.05, 0.2, 0.5])).astype(float)
+        looks.append(kept if rng.random() < 0.8 else kept * rng.integers(1, 3, size=N))
+    looks += looks[:5]
+    verdicts = [verdict(unlisted, counted_rows(look)) for look in looks]
+    assert verdicts == [verdict(by_list, listed(counted_rows(look))) for look in looks]
+    assert verdicts[0] == verdicts[61] == "told", "the same once more"
+    assert any("rows apart" in each for each in verdicts)
+    assert unlisted.memory.notes() == by_list.memory.notes()
+
+
+def test_aligned_rows_are_noted_by_their_numbers() -> None:
+    numbers = np.random.default_rng(0).permutation(2 * N)[:N]
+    aligned: Any = SimpleNamespace(
+        n_rows=N, row_weights=None, row_numbers=numbers, feature_names=("a",), label_name=None
+    )
+    (note,) = check_sums(PartyState(), replace(data(), table=aligned), "moments", [CountedRows(N)], 1, 2, least=1).notes
+    assert isinstance(note, SumNote)
+    assert set(np.flatnonzero(np.unpackbits(np.frombuffer(note.rows, np.uint8)))) == set(numbers)
+
+
+def test_sums_over_all_rows_of_a_large_table_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit a row is kept of each sum; lists of rows and weights would take 73 bytes a row, 365 MB here."""
+    monkeypatch.setattr("colonnade.kernels.per_row.KEPT_ROWS", 0)
+    n_rows, party = 5_000_000, data()
+    large: Any = SimpleNamespace(n_rows=n_rows, row_numbers=None, feature_names=("a", "b"), label_name="y")
+    tracemalloc.start()
+    for weights in (None, counted(n_rows, "train", HoldOut(0.2), None, None)):
+        large.row_weights = weights
+        state = check_view(PartyState(), replace(party, table=large), "moments", 3, 6)
+        party.memory.keep(state.notes)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(party.memory.notes()) == 2
+    assert peak < 60e6

@@ -544,8 +544,8 @@ def test_moments_are_of_enough_rows_and_not_of_nearly_those_of_earlier_ones() ->
         view(BY_COLUMN, [True] * 4),
         view(BY_COLUMN, [False] * 4, side="test"),
         view(BY_COLUMN, [True, True, True, False], weights=[1.0, 1.0, 1.0, 0.0]),
-        AskSplit(),
-        AskRowWeights(),
+        AskSplit(0, 4),
+        AskRowWeights(0, 4),
     ],
     ids=["nothing to train", "nothing to test", "nothing that weighs", "no split column", "no weights"],
 )
@@ -594,7 +594,7 @@ def test_a_view_holds_until_the_run_agrees_on_another() -> None:
     for _ in range(2):
         asked.answer(UseAllRows())
         np.testing.assert_array_equal(asked.state.selected(), [1, 2])
-    assert isinstance(asked.answer(AskRowWeights()), Refused)
+    assert isinstance(asked.answer(AskRowWeights(0, 4)), Refused)
     asked.answer(UseAllRows())
     assert asked.state.selected().tolist() == [1, 2], "a refused request leaves the state as it was"
     asked.answer(view(weights=[1.0, 1.0, 1.0, 0.0]))

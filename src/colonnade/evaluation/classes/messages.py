@@ -15,7 +15,7 @@ from colonnade.signing import digest
 
 
 class DeliverClasses(Message, frozen=True):
-    """Chances of classes of the selected rows, and the classes: numbers, or their names."""
+    """Chances of classes of the selected rows of a window, and the classes: numbers, or their names."""
 
     phase: ClassVar[str] = "predicting"
     reply: ClassVar[type[Message]] = Received
@@ -23,6 +23,13 @@ class DeliverClasses(Message, frozen=True):
     probabilities: Annotated[Floats, Reveals.PREDICTIONS]
     values: Annotated[Floats, Reveals.MODEL]
     names: Annotated[tuple[str, ...] | None, Reveals.MODEL]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
+
+    @property
+    def window(self) -> Window:
+        """Which rows, and how many numbers of each."""
+        return Window(self.first, self.stop, _n_numbers(self.probabilities))
 
 
 class ClassLosses(Message, frozen=True):
@@ -91,7 +98,7 @@ def _n_numbers(logits: Floats) -> int:
 
 
 class OthersLogits(Message, frozen=True):
-    """The others' masked parts, in the order of their names, for the party that holds the last one.
+    """The others' masked parts of the last window, in the order of their names, for the party that holds the last one.
 
     With the intercepts and the classes: numbers, or their names.
     """
@@ -102,6 +109,8 @@ class OthersLogits(Message, frozen=True):
     intercepts: Annotated[Floats, Reveals.MODEL]
     values: Annotated[Floats, Reveals.MODEL]
     names: Annotated[tuple[str, ...] | None, Reveals.MODEL]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
 
     def units(self) -> int:
         """Count one for each number."""
@@ -110,7 +119,8 @@ class OthersLogits(Message, frozen=True):
     def fingerprint(self) -> bytes:
         """Hash all of it: by that the party says what it received."""
         named = classes_digest(self.intercepts, self.values, self.names)
-        return digest(named, *(part.signed_digest.digest for part in self.parts))
+        places = (place.to_bytes(8, "little") for place in (self.first, self.stop))
+        return digest(named, *places, *(part.signed_digest.digest for part in self.parts))
 
 
 class DeliverMaskedClasses(OthersLogits, frozen=True):

@@ -1,6 +1,6 @@
 """A party's side of classifications that are applied: it takes chances of classes, or compares them with its labels."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,8 +21,8 @@ from colonnade.evaluation.classes.messages import (
 from colonnade.evaluation.delivery import Received
 from colonnade.evaluation.linear import check_classes, products, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
-from colonnade.evaluation.masked.party import KeptPart, check_told, let_go, own_identity, unmasked
-from colonnade.evaluation.windows import check_window, of_selected
+from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, let_go, own_identity
+from colonnade.evaluation.windows import of_selected
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
@@ -35,6 +35,7 @@ from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.classes import ClassName, class_counts, class_names, label_classes
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+from colonnade.protocol.windows import Arrived, arrived, check_window, joined, n_selected_in
 from colonnade.signing import digest
 
 # A line of the calibration table is of so many rows at least, and of more where the owner asks for more.
@@ -44,41 +45,35 @@ LARGEST_LOGIT = 1e80
 
 
 def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData) -> tuple[PartyState, Message]:
-    rows, names = state.selected(), _names(request, request.values, request.names)
-    checks.shape(SERVER, request, request.probabilities, (len(rows), len(names)))
+    names = _names(request, request.values, request.names)
+    check_window(state, request, request.window)
+    checks.shape(SERVER, request, request.probabilities, (n_selected_in(state, request.window), len(names)))
     checks.in_range(SERVER, request, request.probabilities)
-    found = ClassPredictions(request.probabilities, names)
-    return replace(state, received=Delivery(rows, found, keys=data.table.key_columns(rows))), Received()
-
-
-@dataclass(frozen=True, eq=False)
-class BroughtLogits:
-    """The others' logits of windows up to a place: a number a row and class, until all are there."""
-
-    stop: int
-    logits: tuple[Floats, ...]
-
-    def __repr__(self) -> str:
-        return "BroughtLogits(not shown)"
+    here = arrived(state.learning, (DeliverClasses, names), request, request.window, request.probabilities)
+    if here.stop < state.n_places:
+        return replace(state, learning=here), Received()
+    rows, found = state.selected(), ClassPredictions(joined(here.parts), names)
+    delivery = Delivery(rows, found, keys=data.table.key_columns(rows))
+    return replace(state, learning=None, received=delivery), Received()
 
 
 def _answer_logits(state: PartyState, request: BringLogits, _: PartyData) -> tuple[PartyState, Message]:
     return replace(state, learning=_brought(state, request)), Received()
 
 
-def _brought(state: PartyState, request: BringLogits | AskClassLosses) -> BroughtLogits:
-    """Put a window beside those that are there: it must be the next."""
+def _brought(state: PartyState, request: BringLogits | AskClassLosses) -> Arrived[Floats]:
+    """Put a window of the others' logits beside those that are there: a number a row and class."""
     check_window(state, request, request.window)
     checks.in_range(SERVER, request, request.others)
-    before = state.learning if isinstance(state.learning, BroughtLogits) and request.first else BroughtLogits(0, ())
-    if before.stop != request.first or len(request.others) > request.stop - request.first:
-        raise checks.wrong(SERVER, request, f"logits from {request.first} on, where {before.stop} would be next")
-    brought, most = (*before.logits, request.others), max(MAX_NUMBERS, len(state.selection()))
-    if (n_numbers := sum(each.size for each in brought)) > most:
+    if len(request.others) > request.stop - request.first:
+        raise checks.wrong(SERVER, request, f"{len(request.others)} logits of a window of fewer rows")
+    brought = arrived(state.learning, BringLogits, request, request.window, request.others)
+    most = max(MAX_NUMBERS, len(state.selection()))
+    if (n_numbers := sum(each.size for each in brought.parts)) > most:
         raise InputError(
             f"logits of the others would be {n_numbers:,} numbers, and it keeps {most:,} at most. Evaluate fewer rows."
         )
-    return BroughtLogits(request.stop, brought)
+    return brought
 
 
 def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) -> tuple[PartyState, Message]:
@@ -86,17 +81,18 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
     checks.shape(SERVER, request, request.coef, (*request.coef.shape[:-1], n_features))
     check_classes(request, request.coef, request.stop - request.first, less_label=False)
     checks.in_range(SERVER, request, request.coef)
-    brought = _brought(state, request).logits
+    brought = _brought(state, request).parts
     if any(each.shape[1:] != request.coef.shape[:-1] for each in brought):
         raise checks.wrong(SERVER, request, "logits of other classes than its coefficients are of")
-    others = brought[0] if len(brought) == 1 else np.concatenate(brought)
+    others = joined(brought)
     checks.shape(SERVER, request, others, (len(rows), *request.coef.shape[:-1]))
     state = replace(state, learning=None)
     known = KnownClasses(request, request.intercepts, request.values, request.names)
     weights = weights_of(state, data, by_weight=request.by_weight)
     if data.policy.least_rows > 1:
         model = digest(*(each.tobytes() for each in (request.coef, others)), known.digest)
-        state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
+        n_numbers = known.n_numbers(state, weights)
+        state = check_told(state, data, known.told_of(model), n_numbers, by_weight=request.by_weight)
     own = of_selected(state, data, partial(products, request.coef, False))
     found = known.metrics(own + others, weights, state, data)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
@@ -105,11 +101,11 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
 def _answer_masked_delivery(
     state: PartyState, request: DeliverMaskedClasses, data: PartyData
 ) -> tuple[PartyState, Message]:
-    ours, state = let_go(state, request, evaluating=False)
-    if ours is None:
+    let, state = let_go(state, request, (request.first, request.stop), evaluating=False)
+    if let is None:
         return state, MaskedReceived(b"")
-    rows, known = state.selected(), _known(request, ours)
-    chances = class_chances(known.logits(unmasked(ours, request.parts, data), len(rows)))
+    rows, known = state.selected(), _known(request, let.ours)
+    chances = class_chances(known.logits(_all_products(let, state, request, data), len(rows)))
     delivery = Delivery(rows, ClassPredictions(chances, known.names), keys=data.table.key_columns(rows))
     return replace(state, received=delivery), MaskedReceived(request.fingerprint())
 
@@ -117,18 +113,24 @@ def _answer_masked_delivery(
 def _answer_masked_losses(
     state: PartyState, request: AskMaskedClassLosses, data: PartyData
 ) -> tuple[PartyState, Message]:
-    ours, state = let_go(state, request, evaluating=False)
-    if ours is None:
+    let, state = let_go(state, request, (request.first, request.stop), evaluating=False)
+    if let is None:
         nothing = sendable_floats(())
         return state, MaskedClassLosses(nothing, nothing, nothing, nothing, b"")
-    known, by_weight = _known(request, ours), ours.request.by_weight
+    ours, known, by_weight = let.ours, _known(request, let.ours), let.ours.request.by_weight
     weights = weights_of(state, data, by_weight=by_weight)
     model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
-    state = check_told(state, data, known.told_of(model), weights, known.n_numbers(state, weights))
-    found = known.metrics(unmasked(ours, request.parts, data), weights, state, data)
+    state = check_told(state, data, known.told_of(model), known.n_numbers(state, weights), by_weight=by_weight)
+    found = known.metrics(_all_products(let, state, request, data), weights, state, data)
     told, identity = told_numbers(found, drawn=not by_weight), own_identity(data)
     sent = class_losses_digest(ours.signed.other, request, *told)
     return state, MaskedClassLosses(*told, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
+
+
+def _all_products(let: LetGo, state: PartyState, request: OthersLogits, data: PartyData) -> Floats:
+    """Unmask the last window, and put x.theta of all windows together: intercepts came with none before."""
+    taken = let.with_others(state, request, 0.0, request.parts, data)
+    return joined(tuple(each.predictions for each in taken.parts))
 
 
 def _known(request: OthersLogits, ours: KeptPart) -> "KnownClasses":

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.contracts import Roster, Rounding, Script
-from colonnade.coreset import Coreset
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
@@ -19,7 +18,7 @@ from colonnade.evaluation.classes.messages import (
 from colonnade.evaluation.linear import n_models, partial_sums
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by, too_few_digits
 from colonnade.evaluation.masked.server import AppliedModel, common_magnitude, hand_over, masked_parts
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_metrics import MOST_LINES, ClassMetrics
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.selections import Selection
@@ -63,9 +62,11 @@ def sent_classes(classes: tuple[ClassName, ...]) -> tuple[Floats, tuple[str, ...
     return sendable_floats(classes), None
 
 
-def deliver_classes(party: str, found: ClassPredictions) -> Script[None]:
+def deliver_classes(party: str, selected: Selection, found: ClassPredictions) -> Script[None]:
     """Give a party chances of classes of the rows it knows to be selected."""
-    yield {party: DeliverClasses(sendable_floats(found.probabilities), *sent_classes(found.names))}
+    for piece in selected.pieces(len(found.names)):
+        chances, ends = sendable_floats(found.probabilities[piece.chosen]), (piece.window.first, piece.window.stop)
+        yield {party: DeliverClasses(chances, *sent_classes(found.names), *ends)}
 
 
 def class_losses(
@@ -87,25 +88,25 @@ def class_losses(
     return Compared(read_losses(label_party, reply, len(selected), weight, model, by_weight=by_weight), bound)
 
 
-def deliver_masked_classes(roster: Roster, rows: Rows, model: AppliedClasses, to: str) -> Script[None]:
+def deliver_masked_classes(roster: Roster, selected: Selection, model: AppliedClasses, to: str) -> Script[None]:
     """Let one party learn chances of classes of the selected rows, and nobody else."""
     applied = model.masked(to)
     magnitude, _ = yield from _exact_enough(roster, applied)
-    yield from until_kept(lambda: _attempt_delivery(roster, rows, model, applied, magnitude))
+    yield from until_kept(lambda: _attempt_delivery(roster, selected, model, applied, magnitude))
 
 
 def _attempt_delivery(
-    roster: Roster, rows: Rows, model: AppliedClasses, applied: AppliedModel, magnitude: int
+    roster: Roster, selected: Selection, model: AppliedClasses, applied: AppliedModel, magnitude: int
 ) -> Script[LostKey | None]:
-    parts = yield from masked_parts(roster, rows, applied, magnitude)
+    parts = yield from masked_parts(roster, selected, applied, magnitude)
     if isinstance(parts, LostKey):
         return parts
-    delivery = DeliverMaskedClasses(parts.of_others(applied.to), *model.named)
+    delivery = DeliverMaskedClasses(parts.of_others(applied.to), *model.named, *parts.ends)
     return (yield from hand_over(roster, parts, delivery, delivery.fingerprint(), applied.to))
 
 
 def masked_class_losses(
-    roster: Roster, selected: Coreset, model: AppliedClasses, by: str, *, by_weight: bool
+    roster: Roster, selected: Selection, model: AppliedClasses, by: str, *, by_weight: bool
 ) -> Script[Compared]:
     """Let the label party learn logits under masks, compare them with labels, and tell sums."""
     applied = model.masked(by, by_weight=by_weight)
@@ -115,17 +116,17 @@ def masked_class_losses(
 
 
 def _attempt_losses(
-    roster: Roster, selected: Coreset, model: AppliedClasses, applied: AppliedModel, magnitude: int
+    roster: Roster, selected: Selection, model: AppliedClasses, applied: AppliedModel, magnitude: int
 ) -> Script[ClassMetrics | LostKey]:
-    parts = yield from masked_parts(roster, selected.rows, applied, magnitude)
+    parts = yield from masked_parts(roster, selected, applied, magnitude)
     if isinstance(parts, LostKey):
         return parts
-    question = AskMaskedClassLosses(parts.of_others(applied.to), *model.named)
+    question = AskMaskedClassLosses(parts.of_others(applied.to), *model.named, *parts.ends)
     inbox = yield {applied.to: question}
     reply = checks.replies(inbox, MaskedClassLosses)[applied.to]
     if not len(reply.sums):
         return LostKey(applied.to)
-    weight = float(selected.weights.sum()) if applied.by_weight else float(len(selected))
+    weight = selected.weight if applied.by_weight else float(len(selected))
     found = read_losses(applied.to, reply, len(selected), weight, model, by_weight=applied.by_weight)
     told = (reply.sums, reply.confusion, reply.areas, reply.calibration)
     sent = class_losses_digest(parts.signed[applied.to].other, question, *told)

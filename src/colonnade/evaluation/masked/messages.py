@@ -9,6 +9,7 @@ import numpy as np
 from colonnade.contracts import ModelPart
 from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.selections import Window
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.statements import CircleKeys, SignedDigest, transcript_of
 from colonnade.signing import digest
@@ -40,11 +41,11 @@ class AskMagnitude(Message, frozen=True):
 
 
 class MaskedPredictions(Message, frozen=True):
-    """The party's part of the predictions under masks; empty from the one that learns them, none where a key is lost.
+    """The party's part of a window's predictions under masks; empty from who learns them, none where a key is lost.
 
     Each number has 7 bytes. They reveal nothing to the server, which lacks the masked part of the one that learns
     them. That one learns the sum, of coefficients that the server chose: to an owner's policy they are predictions.
-    Where labels go off them, the label party says how much labels vary, in all rows together.
+    Where labels go off them, the label party says how much labels vary, in all rows together, with the first window.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -69,9 +70,10 @@ class MaskedPredictions(Message, frozen=True):
 
 
 class AskMaskedPredictions(Message, frozen=True):
-    """The party's part of the model again, the common magnitude, who learns the predictions, and all parties' keys.
+    """The party's part of the model again, a window, the common magnitude, and who learns the predictions.
 
-    Whether that one evaluates the model, and whether rows then count by their weights.
+    Whether that one evaluates the model, and whether rows then count by their weights. All parties' keys come with the
+    first window.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -84,12 +86,20 @@ class AskMaskedPredictions(Message, frozen=True):
     by_weight: Annotated[bool, Reveals.NOTHING]
     magnitude: Annotated[int, Reveals.TOTALS]
     to: Annotated[str, Reveals.NOTHING]
-    keys: Annotated[CircleKeys, Reveals.NOTHING]
+    keys: Annotated[CircleKeys | None, Reveals.NOTHING]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
 
     @property
     def part(self) -> ModelPart:
         """The party's part of the model."""
         return self.coef, self.centers, self.scale
+
+    @property
+    def window(self) -> Window:
+        """Which rows, and how many numbers of each."""
+        models = self.coef if self.centers is None else self.centers
+        return Window(self.first, self.stop, 1 if models is None or models.ndim < 2 else len(models))
 
 
 class SignedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -106,12 +116,14 @@ class SignedPart(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class OthersParts(Message, frozen=True):
-    """The others' masked parts, in the order of their names, for the party that holds the last one; the intercept."""
+    """The others' masked parts of a window, in the order of names, for who holds the last one; the intercept."""
 
     phase: ClassVar[str] = "predicting"
 
     parts: Annotated[tuple[SignedPart, ...], Reveals.PREDICTIONS]
     intercept: Annotated[float, Reveals.MODEL]
+    first: Annotated[int, Reveals.NOTHING]
+    stop: Annotated[int, Reveals.NOTHING]
 
     def units(self) -> int:
         """Count one for each number, and the intercept."""
@@ -119,7 +131,8 @@ class OthersParts(Message, frozen=True):
 
     def fingerprint(self) -> bytes:
         """Hash all of it: by that the party says what it received."""
-        return digest(np.array(self.intercept, "<f8").tobytes(), *(part.signed_digest.digest for part in self.parts))
+        numbers = np.array([self.intercept, self.first, self.stop], "<f8").tobytes()
+        return digest(numbers, *(part.signed_digest.digest for part in self.parts))
 
 
 class MaskedReceived(Message, frozen=True):
@@ -131,8 +144,14 @@ class MaskedReceived(Message, frozen=True):
     digest: Annotated[bytes, Reveals.NOTHING]
 
 
+class BringMasked(OthersParts, frozen=True):
+    """The others' masked parts of a window that others follow, by name, and the intercept. Keep what comes of it."""
+
+    reply: ClassVar[type[Message]] = MaskedReceived
+
+
 class DeliverMasked(OthersParts, frozen=True):
-    """The others' masked parts, by name, and the intercept. Learn the sum: these are predictions."""
+    """The others' masked parts of the last window, by name, and the intercept. Learn the sum: these are predictions."""
 
     reply: ClassVar[type[Message]] = MaskedReceived
 
@@ -152,7 +171,7 @@ class SummedLosses(Message, frozen=True):
 
 
 class AskLosses(OthersParts, frozen=True):
-    """The others' masked parts, by name, and the intercept. Learn the sum, residuals or distances, and add them up."""
+    """The others' masked parts of the last window, and the intercept. Learn residuals or distances, and add all up."""
 
     reply: ClassVar[type[Message]] = SummedLosses
 
@@ -162,9 +181,15 @@ def question_digest(to: str, magnitude: int, count: int, evaluating: bool, by_we
     return digest(*(str(each).encode() for each in (to, magnitude, count, evaluating, by_weight)))
 
 
-def transcript_of_parts(parties: Sequence[str], keys: bytes, view: bytes, magnitude: int, question: bytes) -> bytes:
-    """Hash what parties and server must agree on before parts are masked."""
-    return transcript_of("predictions", parties, keys, view, question, ring_of_parts(magnitude, len(parties)))
+def transcript_of_parts(
+    parties: Sequence[str], keys: bytes, view: bytes, magnitude: int, question: bytes, before: bytes, window: Window
+) -> bytes:
+    """Hash what parties and server must agree on before a window's parts are masked.
+
+    That of the window before is in it: who compares the last compares all, and no two windows have the same masks.
+    """
+    asked = digest(question, before, *(place.to_bytes(8, "little") for place in window[:2]))
+    return transcript_of("predictions", parties, keys, view, asked, ring_of_parts(magnitude, len(parties)))
 
 
 def other_digest(part: ModelPart, label_spread: float | None) -> bytes:

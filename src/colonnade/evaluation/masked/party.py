@@ -1,205 +1,116 @@
-"""A party's side of models applied so that only one party learns what comes of it: it masks its part, or unmasks."""
+"""A party's side of models applied so that only one party learns what comes of it: it masks its part, by windows."""
 
 import math
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import replace
+from functools import partial, reduce
 
 import numpy as np
 
 from colonnade.contracts import Table
-from colonnade.errors import InputError, RemoteProtocolError
-from colonnade.evaluation.clustering import check_centers
-from colonnade.evaluation.linear import check_classes, label_spread, weights_of
+from colonnade.errors import InputError, PolicyRefusedError
+from colonnade.evaluation.clustering import check_centers, distances
+from colonnade.evaluation.linear import check_classes, label_spread, products
 from colonnade.evaluation.masked.messages import (
-    AskLosses,
     AskMagnitude,
     AskMaskedPredictions,
-    DeliverMasked,
     Magnitude,
     MaskedPredictions,
-    MaskedReceived,
     SignedPart,
-    SummedLosses,
-    losses_digest,
     other_digest,
     part_digest,
     question_digest,
     transcript_of_parts,
 )
-from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, ring_of_parts, rounded_by, too_few_digits
-from colonnade.evaluation.reports import Losses, distance_losses, residual_losses
+from colonnade.evaluation.masked.receiving import KeptPart, Masking, check_told, own_identity
+from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.evaluation.telling import model_digest
+from colonnade.evaluation.windows import made_of_window
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import Block
-from colonnade.kernels.lloyd import squared_distances
-from colonnade.kernels.masks import MAX_EXPONENT, Words, magnitude_of, pack, to_numbers, unpack
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
+from colonnade.kernels.center_distances import CenterDistances
+from colonnade.kernels.masks import MAX_EXPONENT, magnitude_of, pack
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, sendable_floats, sendable_rows
+from colonnade.messages import MAX_NUMBERS, Message
 from colonnade.privacy.one_solving import require_same_question, seen_rows
-from colonnade.privacy.pair_keys import PAIRED, SHARED, identity_of, phase_keys, view_digest, with_keys
-from colonnade.privacy.pairwise import check_signatures
+from colonnade.privacy.pair_keys import PAIRED, SHARED, PhaseKeys, phase_keys, view_digest, with_keys
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.applied import count_applied
 from colonnade.protocol.identity import Identity
-from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
-from colonnade.protocol.sums import check_sums, effective_rows
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
+from colonnade.protocol.windows import check_window
 from colonnade.signing import digest
-
-# An evaluation of fewer rows, or of rows of which fewer make up nearly all the weight, would tell single ones.
-FEWEST_ROWS = 10
-# Of a model of zeros, whose numbers are zeros.
-NO_ERROR = 1e-100
-
-
-@dataclass(frozen=True, eq=False)
-class KeptPart:
-    """What the party that learns the sum keeps back: its masked part, what it was asked, and what it signed."""
-
-    words: Words
-    request: AskMaskedPredictions
-    transcript: bytes
-    signed: SignedPart
-
-    @property
-    def n_centers(self) -> int:
-        """How many centres distances are to, 0 of a linear model."""
-        return 0 if self.request.centers is None else len(self.request.centers)
-
-    def __repr__(self) -> str:
-        return "KeptPart(not shown)"
 
 
 def _answer_magnitude(state: PartyState, request: AskMagnitude, data: PartyData) -> tuple[PartyState, Message]:
-    _check_part(state, request, data)
+    _check_part(request, data)
     return state, Magnitude(_bound(request, data))
 
 
 def _answer_masked(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[PartyState, Message]:
-    identity, kept = own_identity(data), with_keys(state, request.keys, data)
-    _check_part(state, request, data)
-    numbers, spread = _numbers(state, request, data)
+    identity, window = own_identity(data), request.window
+    check_window(state, request, window)
+    _check_part(request, data)
     if not _bound(request, data) <= request.magnitude <= MAX_EXPONENT or request.to not in identity.parties:
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}, or a receiver that is no party")
-    if spread is not None:
-        state = check_told(state, data, "the spread of labels", weights_of(state, data, by_weight=request.by_weight), 1)
-    question = question_digest(request.to, request.magnitude, len(numbers), request.evaluating, request.by_weight)
-    other = other_digest(request.part, spread)
-    state = require_same_question(state, request, digest(seen_rows(state, data), question, other))
+    n_numbers, flags = len(state.selection()) * window.n_numbers, (request.evaluating, request.by_weight)
+    question = question_digest(request.to, request.magnitude, n_numbers, *flags)
+    asked = digest(question, other_digest(request.part, None))
+    if window.first:
+        kept, spread = phase_keys(state), None
+        before = _masking(state, request, asked, identity)
+    else:
+        state, kept, spread = _opened(state, request, asked, data)
+        before = Masking(asked, other_digest(request.part, spread), 0)
+    view = view_digest(state, data)
     transcript = transcript_of_parts(
-        identity.parties, kept.relayed, view_digest(state, data), request.magnitude, question
+        identity.parties, kept.relayed, view, request.magnitude, question, kept.transcript, window
     )
-    after = kept.used(transcript)
-    state = _count_model(state, request, data)
+    is_ours, is_last = request.to == identity.name, window.stop == state.n_places
+    after = replace(before, stop=window.stop)
     if kept.secret is None:
-        return replace(state, secret=after), MaskedPredictions(None, spread, transcript, b"")
+        lost = replace(kept, transcript=transcript, kept=after)
+        return replace(state, secret=lost), MaskedPredictions(None, spread, transcript, b"")
+    objection = None if is_ours else data.policy.objection_to_rows(MaskedPredictions, n_numbers)
+    if objection:
+        raise PolicyRefusedError(f"{objection}.", party=data.name)
     # Numbers in a ring are positive.
-    shifted = numbers + np.ldexp(1.0, request.magnitude)
+    shifted = _numbers(state, request, data) + np.ldexp(1.0, request.magnitude)
     ring = ring_of_parts(request.magnitude, len(kept.keys))
     words = kept.secret.masked(shifted, ring, kept.keys, kept.circle, transcript)
-    is_ours = request.to == identity.name
     sent = b"" if is_ours else pack(words, WIDTH)
     # Whoever evaluates signs once, in the end: what it makes of the sum.
     signs_later = is_ours and request.evaluating
-    statement = sent_statement(identity.name, transcript, part_digest(other, sent))
-    signed = SignedPart(sent, other, b"" if signs_later else identity.sign(statement))
-    ours = KeptPart(words, request, transcript, signed) if is_ours else None
-    reply = MaskedPredictions(sent, spread, transcript, signed.signature)
-    return replace(state, secret=replace(after, kept=ours)), reply
+    statement = sent_statement(identity.name, transcript, part_digest(before.other, sent))
+    signed = SignedPart(sent, before.other, b"" if signs_later else identity.sign(statement))
+    after = replace(after, ours=KeptPart(words, request, transcript, signed) if is_ours else None)
+    kept = replace(kept, secret=None if is_last else kept.secret, transcript=transcript, kept=after)
+    return replace(state, secret=kept), MaskedPredictions(sent, spread, transcript, signed.signature)
 
 
-def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:
-    ours, state = let_go(state, request, evaluating=False)
-    if ours is None:
-        return state, MaskedReceived(b"")
-    rows, numbers = state.selected(), unmasked(ours, request.parts, data)
-    return replace(state, received=_delivery(rows, numbers, ours, request, data)), MaskedReceived(request.fingerprint())
+def _opened(
+    state: PartyState, request: AskMaskedPredictions, asked: bytes, data: PartyData
+) -> tuple[PartyState, PhaseKeys, float | None]:
+    """Begin with the first window: take the keys, count the model, and sum up how labels vary where they go off."""
+    if request.keys is None:
+        raise checks.wrong(SERVER, request, "no keys with the first window")
+    kept, spread = with_keys(state, request.keys, data), None
+    if _takes_label_off(request, data):
+        state = check_told(state, data, "the spread of labels", 1, by_weight=request.by_weight)
+        spread = label_spread(state, data, by_weight=request.by_weight)
+    state = require_same_question(state, request, digest(seen_rows(state, data), asked))
+    return _count_model(state, request, data), kept, spread
 
 
-def _delivery(rows: Rows, numbers: Floats, ours: KeptPart, request: DeliverMasked, data: PartyData) -> Delivery:
-    """Make predictions of what was unmasked.
-
-    That there are too few digits only the party learns: the server chooses how coarse masks are, and from refusals
-    would learn how large a number is.
-    """
-    try:
-        _check_digits(numbers, ours, data)
-    except InputError as error:
-        return Delivery(rows[:0], numbers[:0], str(error))
-    keys = data.table.key_columns(rows)
-    if ours.n_centers:
-        return Delivery(rows, numbers.reshape(len(rows), ours.n_centers).argmin(axis=1), keys=keys)
-    return Delivery(rows, numbers + request.intercept, keys=keys)
-
-
-def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
-    ours, state = let_go(state, request, evaluating=True)
-    if ours is None:
-        return state, SummedLosses(sendable_floats(()), sendable_rows(()), b"")
-    weights = weights_of(state, data, by_weight=ours.request.by_weight)
-    what = f"losses of model {_model_name(ours, request).hex()}"
-    state = check_told(state, data, what, weights, 3 + ours.n_centers)
-    data.memory.keep(state.notes)  # a refusal for lack of digits tells of these sums, too
-    losses = _losses(unmasked(ours, request.parts, data), ours, request.intercept, weights, data)
-    # How much losses vary is of use where rows are drawn, and tells more of them than it is worth elsewhere.
-    deviation = 0.0 if ours.request.by_weight else losses.deviation
-    sums, sizes = sendable_floats([losses.cost, losses.absolute, deviation]), sendable_rows(losses.cluster_sizes)
-    identity, sent = own_identity(data), losses_digest(ours.signed.other, request, sums, sizes)
-    return state, SummedLosses(sums, sizes, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
-
-
-def _model_name(ours: KeptPart, request: AskLosses) -> bytes:
-    """Hash all parties' parts of a model and its intercept.
-
-    Other ones are other sums over the same rows: absolute residuals, summed for many intercepts, are the residuals.
-    """
-    intercept = np.array(request.intercept, "<f8").tobytes()
-    return digest(ours.signed.other, *(part.other for part in request.parts), intercept)
-
-
-def let_go(state: PartyState, request: Message, *, evaluating: bool) -> tuple[KeptPart | None, PartyState]:
-    """Take out what the party keeps: it tells what comes of it once, and for what it was masked."""
-    keeps = phase_keys(state)
-    ours = keeps.kept if isinstance(keeps.kept, KeptPart) else None
-    if ours is not None and ours.request.evaluating != evaluating:
-        raise checks.wrong(SERVER, request, "a question for something else than parts were masked for")
-    return ours, replace(state, secret=replace(keeps, kept=None))
-
-
-def unmasked(ours: KeptPart, parts: tuple[SignedPart, ...], data: PartyData) -> Floats:
-    """Add our part to the others', if they are as those signed them: masks cancel, and shifts that made them positive.
-
-    A server that could change the sum by a little would learn rows from what that does to the losses.
-    """
-    identity, count = own_identity(data), len(ours.words)
-    if any(len(part.masked) != count * WIDTH for part in parts):
-        raise RemoteProtocolError(f"The server relayed parts of other lengths than {count} x {WIDTH}.", party=SERVER)
-    others = [place for place, party in enumerate(identity.parties) if party != identity.name]
-    check_signatures(identity, others, ours.transcript, [part.signed_digest for part in parts])
-    n_parties, words = len(identity.parties), ours.words.copy()
-    for part in parts:
-        words += unpack(part.masked, WIDTH)
-    total: Floats = to_numbers(words, ring_of_parts(ours.request.magnitude, n_parties))
-    total -= n_parties * np.ldexp(1.0, ours.request.magnitude)
-    return total
-
-
-def _losses(numbers: Floats, ours: KeptPart, intercept: float, weights: Floats, data: PartyData) -> Losses:
-    if not ours.n_centers:
-        return residual_losses(numbers + intercept, weights, with_deviation=not ours.request.by_weight)
-    _check_digits(numbers, ours, data)
-    distances = numbers.reshape(len(weights), ours.n_centers)
-    # No distance is negative: what the masks' steps took below zero is zero.
-    nearest = np.maximum(distances.min(axis=1), 0.0)
-    labels, drawn = distances.argmin(axis=1), not ours.request.by_weight
-    return distance_losses(labels, nearest, weights, ours.n_centers, with_deviation=drawn)
-
-
-def _check_digits(numbers: Floats, ours: KeptPart, data: PartyData) -> None:
-    """Require that what masks' steps took off is little beside predictions, or distances to all centres."""
-    error = rounded_by(ours.request.magnitude, len(own_identity(data).parties))
-    if error > max(LARGEST_ERROR * float(np.abs(numbers).mean()), NO_ERROR):
-        raise too_few_digits(error, own_identity(data).parties)
+def _masking(state: PartyState, request: AskMaskedPredictions, asked: bytes, identity: Identity) -> Masking:
+    """Go on with the next window of what was asked, by the keys that came with the first."""
+    before = phase_keys(state).kept
+    if not isinstance(before, Masking) or before.stop != request.first or before.asked != asked or request.keys:
+        raise checks.wrong(SERVER, request, "another window, question or keys than would be next")
+    lacks = phase_keys(state).secret is not None and before.taken.stop != request.first
+    if request.to == identity.name and lacks:
+        raise checks.wrong(SERVER, request, "a window before the others' parts of the last one came")
+    return before
 
 
 def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> PartyState:
@@ -208,47 +119,27 @@ def _count_model(state: PartyState, request: AskMaskedPredictions, data: PartyDa
     return count_applied(state, data, model_digest(request.part), n_models)
 
 
-def check_told(state: PartyState, data: PartyData, what: str, weights: Floats, n_numbers: int) -> PartyState:
-    """Require that sums over the selected rows, of one number a row, hide them; remember that they were told."""
-    rows = state.selected()
-    if (effective := effective_rows(rows, weights)) < FEWEST_ROWS:
-        raise InputError(
-            f"sums over rows that count as {effective:.3g} tell single ones. Evaluate {FEWEST_ROWS} rows or more."
-        )
-    if data.policy.least_rows == 1:
-        return state
-    return check_sums(state, data, what, [(rows, weights)], 1, n_numbers, FEWEST_ROWS, of_each=n_numbers)
-
-
-def own_identity(data: PartyData) -> Identity:
-    """Give the party's identity, without which it masks nothing."""
-    return identity_of(data, "let the server predict and evaluate")
-
-
-def _check_part(state: PartyState, request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> None:
-    n_features, n_rows = len(data.table.feature_names), len(state.selected())
+def _check_part(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> None:
+    n_features = len(data.table.feature_names)
     if (request.coef is None) == (request.centers is None):
         raise checks.wrong(SERVER, request, "neither coefficients nor centres, or both")
     if request.coef is not None:
         checks.shape(SERVER, request, request.coef, (*request.coef.shape[:-1], n_features))
         checks.in_range(SERVER, request, request.coef)
-        check_classes(request, request.coef, n_rows, less_label=request.evaluating)
+        check_classes(request, request.coef, 0, less_label=request.evaluating)
     if request.centers is not None:
         check_centers(request, request.centers, request.scale, n_features)
-        if n_rows * len(request.centers) > MAX_NUMBERS:
-            raise InputError(f"distances of {n_rows:,} rows do not fit one message. Ask for fewer rows.")
 
 
-def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> tuple[Floats, float | None]:
-    """Compute the party's part: a number a row, or one for each and every centre or class; and the label's spread."""
-    n_features, values = len(data.table.feature_names), data.table.take(state.selected())
+def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) -> Floats:
+    """Compute the party's part of a window: a number a row, or one for each and every centre or class."""
+    if request.window.n_numbers * BLOCK_ROWS > MAX_NUMBERS:
+        raise InputError(f"{request.window.n_numbers:,} numbers a row do not fit one message. Use fewer centres.")
     if request.centers is not None:
-        return squared_distances(values[:, :n_features], request.centers, request.scale).reshape(-1), None
-    products: Floats = (values[:, :n_features] @ _coef(request).T).reshape(-1)
-    if not _takes_label_off(request, data):
-        return products, None
-    labels = values[:, n_features]
-    return products - labels, label_spread(labels, weights_of(state, data, by_weight=request.by_weight))
+        work = partial(distances, CenterDistances.to(request.centers, request.scale))
+    else:
+        work = partial(products, _coef(request), _takes_label_off(request, data))
+    return made_of_window(state, request.window, data, work).reshape(-1)
 
 
 def _takes_label_off(request: AskMagnitude | AskMaskedPredictions, data: PartyData) -> bool:
@@ -293,7 +184,5 @@ def _largest_values(block: Block) -> Floats:
 
 HANDLERS = (
     Handler(AskMagnitude, _answer_magnitude, after=frozenset({SELECTED}), then=SELECTED),
-    Handler(AskMaskedPredictions, _answer_masked, after=frozenset({PAIRED}), then=SHARED),
-    Handler(DeliverMasked, _answer_delivery, after=frozenset({SHARED}), then=SHARED),
-    Handler(AskLosses, _answer_losses, after=frozenset({SHARED}), then=SHARED),
+    Handler(AskMaskedPredictions, _answer_masked, after=frozenset({PAIRED, SHARED}), then=SHARED),
 )

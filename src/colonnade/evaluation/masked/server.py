@@ -14,6 +14,7 @@ from colonnade.evaluation.masked.messages import (
     AskLosses,
     AskMagnitude,
     AskMaskedPredictions,
+    BringMasked,
     DeliverMasked,
     Magnitude,
     MaskedPredictions,
@@ -27,10 +28,11 @@ from colonnade.evaluation.masked.messages import (
 )
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, WIDTH, rounded_by, too_few_digits
 from colonnade.evaluation.reports import Losses
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import MAX_EXPONENT
+from colonnade.kernels.selections import CountedRows, Piece, Selection, Window
 from colonnade.messages import Message, sendable_floats
-from colonnade.privacy.pair_keys import LostKey, compare, exchange_keys, until_kept
+from colonnade.privacy.pair_keys import LostKey, RelayedKeys, compare, exchange_keys, until_kept
 from colonnade.privacy.statements import SignedDigest
 from colonnade.protocol import checks
 
@@ -82,15 +84,24 @@ class AppliedModel:
 
 @dataclass(frozen=True, eq=False)
 class MaskedParts:
-    """All parties' signed parts; with that of the one that learns their sum, which it keeps, masks cancel."""
+    """All parties' signed parts of a window; with that of the one that learns their sum, which it keeps, masks cancel.
+
+    `label_spread` is that of all rows.
+    """
 
     signed: dict[str, SignedPart]
     label_spread: float
     transcript: bytes
+    window: Window
 
     def of_others(self, to: str) -> tuple[SignedPart, ...]:
         """Give what the one that learns the sum lacks, in the order of the names."""
         return tuple(part for party, part in sorted(self.signed.items()) if party != to)
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """Where the window begins and ends."""
+        return self.window.first, self.window.stop
 
     @property
     def digests(self) -> dict[str, SignedDigest]:
@@ -108,50 +119,91 @@ def common_magnitude(roster: Roster, model: AppliedModel) -> Script[int]:
     return max(reply.exponent for reply in told.values())
 
 
-def masked_parts(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int) -> Script[MaskedParts | LostKey]:
-    """Ask for masked parts of the selected rows, none above 2^magnitude; who is to learn their sum keeps its own."""
-    keys = yield from exchange_keys(roster, rows)
-    flags = (model.evaluating, model.by_weight)
+def masked_parts(
+    roster: Roster, selected: Selection, model: AppliedModel, magnitude: int
+) -> Script[MaskedParts | LostKey]:
+    """Ask for masked parts of the selected rows, none above 2^magnitude; who is to learn their sum keeps its own.
+
+    That one is brought all windows but the last, whose parts are given.
+    """
+    keys = yield from exchange_keys(roster, selected if isinstance(selected, CountedRows) else selected.rows)
+    parts: MaskedParts | None = None
+    for piece in selected.pieces(model.n_numbers):
+        if parts is not None:
+            brought = BringMasked(parts.of_others(model.to), model.intercept, *parts.ends)
+            if (lost := (yield from _bring(brought, brought.fingerprint(), model.to))) is not None:
+                return lost
+        found = yield from _window_parts(roster, selected, piece, model, magnitude, keys, parts)
+        if isinstance(found, LostKey):
+            return found
+        parts = found
+    return found
+
+
+def _window_parts(
+    roster: Roster,
+    selected: Selection,
+    piece: Piece,
+    model: AppliedModel,
+    magnitude: int,
+    keys: RelayedKeys,
+    before: MaskedParts | None,
+) -> Script[MaskedParts | LostKey]:
+    """Ask for masked parts of one window."""
+    flags, window = (model.evaluating, model.by_weight), piece.window
     inbox = yield {
-        party: AskMaskedPredictions(*model.part(part), *flags, magnitude, model.to, keys.to(party))
+        party: AskMaskedPredictions(
+            *model.part(part),
+            *flags,
+            magnitude,
+            model.to,
+            keys.to(party) if before is None else None,
+            window.first,
+            window.stop,
+        )
         for party, part in roster.parts.items()
     }
     replies = checks.replies(inbox, MaskedPredictions)
     for party, reply in replies.items():
         if reply.masked is None:
             return LostKey(party)
-    count = len(rows) * model.n_numbers
-    question = question_digest(model.to, magnitude, count, *flags)
-    transcript = transcript_of_parts(keys.parties, keys.keys, keys.view, magnitude, question)
+    question = question_digest(model.to, magnitude, len(selected) * model.n_numbers, *flags)
+    told = b"" if before is None else before.transcript
+    transcript = transcript_of_parts(keys.parties, keys.keys, keys.view, magnitude, question, told, window)
+    spreads = {party: reply.label_spread for party, reply in replies.items()}
     signed = {}
     for party, part in roster.parts.items():
-        due = 0 if party == model.to else count
-        signed[party] = _read_part(party, replies[party], due, transcript, model.part(part))
-    spreads = {party: reply.label_spread for party, reply in replies.items()}
-    label_party = roster.label_party if model.evaluating and model.coef is not None else None
-    return MaskedParts(signed, read_spread(replies, spreads, label_party), transcript)
+        due = 0 if party == model.to else len(piece) * model.n_numbers
+        other = other_digest(model.part(part), spreads[party]) if before is None else before.signed[party].other
+        signed[party] = _read_part(party, replies[party], due, transcript, other)
+    # It comes once, with the first window.
+    label_party = roster.label_party if model.evaluating and model.coef is not None and before is None else None
+    spread = read_spread(replies, spreads, label_party)
+    return MaskedParts(signed, spread if before is None else before.label_spread, transcript, window)
 
 
-def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: bytes, part: ModelPart) -> SignedPart:
+def _read_part(party: str, reply: MaskedPredictions, count: int, transcript: bytes, other: bytes) -> SignedPart:
     masked = reply.masked or b""
     if len(masked) != count * WIDTH:
         raise checks.wrong(party, reply, f"{len(masked)} bytes where {count} x {WIDTH} are due")
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
-    return SignedPart(masked, other_digest(part, reply.label_spread), reply.signature)
+    return SignedPart(masked, other, reply.signature)
 
 
-def deliver_masked(roster: Roster, rows: Rows, model: AppliedModel) -> Script[None]:
+def deliver_masked(roster: Roster, selected: Selection, model: AppliedModel) -> Script[None]:
     """Let one party learn predictions of the selected rows, shape (m,), and nobody else."""
     magnitude = yield from common_magnitude(roster, model)
-    yield from until_kept(lambda: _attempt_delivery(roster, rows, model, magnitude))
+    yield from until_kept(lambda: _attempt_delivery(roster, selected, model, magnitude))
 
 
-def _attempt_delivery(roster: Roster, rows: Rows, model: AppliedModel, magnitude: int) -> Script[LostKey | None]:
-    parts = yield from masked_parts(roster, rows, model, magnitude)
+def _attempt_delivery(
+    roster: Roster, selected: Selection, model: AppliedModel, magnitude: int
+) -> Script[LostKey | None]:
+    parts = yield from masked_parts(roster, selected, model, magnitude)
     if isinstance(parts, LostKey):
         return parts
-    delivery = DeliverMasked(parts.of_others(model.to), model.intercept)
+    delivery = DeliverMasked(parts.of_others(model.to), model.intercept, *parts.ends)
     return (yield from hand_over(roster, parts, delivery, delivery.fingerprint(), model.to))
 
 
@@ -159,28 +211,32 @@ def hand_over(
     roster: Roster, parts: MaskedParts, delivery: Message, fingerprint: bytes, to: str
 ) -> Script[LostKey | None]:
     """Give a party the others' masked parts, in a message of this fingerprint, and let all compare what was signed."""
-    inbox = yield {to: delivery}
-    for party, received in checks.replies(inbox, MaskedReceived).items():
-        if not received.digest:
-            return LostKey(party)
-        if received.digest != fingerprint:
-            raise checks.wrong(party, received, "a digest of something else than it was sent")
+    if (lost := (yield from _bring(delivery, fingerprint, to))) is not None:
+        return lost
     yield from compare(roster, parts.transcript, parts.digests)
     return None
 
 
-def masked_losses(
-    roster: Roster, rows: Rows, weights: Floats, model: AppliedModel
-) -> Script[tuple[Losses, float, float]]:
+def _bring(brought: Message, fingerprint: bytes, to: str) -> Script[LostKey | None]:
+    inbox = yield {to: brought}
+    received = checks.replies(inbox, MaskedReceived)[to]
+    if not received.digest:
+        return LostKey(to)
+    if received.digest != fingerprint:
+        raise checks.wrong(to, received, "a digest of something else than it was sent")
+    return None
+
+
+def masked_losses(roster: Roster, selected: Selection, model: AppliedModel) -> Script[tuple[Losses, float, float]]:
     """Let one party evaluate a model on the selected rows, and sum up losses.
 
-    `weights`, shape (m,), is what rows count: as they do to the parties, or all the same. Gives the losses; the label's
-    spread, sum_i w_i (y_i - mean y)^2, with w_i = 1 where all rows count the same, and 0 of centres; and a bound of how
-    far any residual, or squared distance, is off.
+    Rows count as they do to the parties, or all the same. Gives the losses; the label's spread, sum_i w_i (y_i - mean
+    y)^2, with w_i = 1 where all rows count the same, and 0 of centres; and a bound of how far any residual, or squared
+    distance, is off.
     """
     magnitude = yield from common_magnitude(roster, model)
     error = rounded_by(magnitude, len(roster.cards))
-    losses, spread = yield from until_kept(lambda: _attempt_losses(roster, rows, weights, model, magnitude))
+    losses, spread = yield from until_kept(lambda: _attempt_losses(roster, selected, model, magnitude))
     deviation = np.sqrt(spread / (losses.weight if model.by_weight else losses.n_rows))
     if 0 < LARGEST_ERROR * deviation < error:
         raise too_few_digits(error, roster.names)
@@ -188,33 +244,34 @@ def masked_losses(
 
 
 def _attempt_losses(
-    roster: Roster, rows: Rows, weights: Floats, model: AppliedModel, magnitude: int
+    roster: Roster, selected: Selection, model: AppliedModel, magnitude: int
 ) -> Script[tuple[Losses, float] | LostKey]:
-    parts = yield from masked_parts(roster, rows, model, magnitude)
+    parts = yield from masked_parts(roster, selected, model, magnitude)
     if isinstance(parts, LostKey):
         return parts
-    question = AskLosses(parts.of_others(model.to), model.intercept)
+    question = AskLosses(parts.of_others(model.to), model.intercept, *parts.ends)
     inbox = yield {model.to: question}
     reply = checks.replies(inbox, SummedLosses)[model.to]
     if not len(reply.sums):
         return LostKey(model.to)
-    losses = _read_losses(model, reply, weights)
+    losses = _read_losses(model, reply, selected)
     sent = losses_digest(parts.signed[model.to].other, question, reply.sums, reply.sizes)
     yield from compare(roster, parts.transcript, {**parts.digests, model.to: SignedDigest(sent, reply.signature)})
     return losses, parts.label_spread
 
 
-def _read_losses(model: AppliedModel, reply: SummedLosses, weights: Floats) -> Losses:
-    party, m, weight = model.to, len(weights), float(weights.sum())
+def _read_losses(model: AppliedModel, reply: SummedLosses, selected: Selection) -> Losses:
+    party, m, weight = model.to, len(selected), selected.weight
     checks.shape(party, reply, reply.sums, (3,))
     checks.non_negative(party, reply, reply.sums)
     checks.shape(party, reply, reply.sizes, (model.n_centers,))
     if model.n_centers and (reply.sizes.min() < 0 or reply.sizes.sum() != m):
         raise checks.wrong(party, reply, f"sizes of clusters that do not add up to {m} rows")
     cost, absolute, deviation = reply.sums.tolist()
-    counts = weights[weights > 0] if model.by_weight else np.ones(m)
     # Mean and root mean square of residuals bound each other; a sum of losses bounds how much they vary.
-    least, most = (0.0, 0.0) if model.n_centers else (float(counts.min()) * cost, float(counts.sum()) * cost)
+    least, most = (selected.least_weight * cost, weight * cost) if model.by_weight else (cost, m * cost)
+    if model.n_centers:
+        least = most = 0.0
     if not least * (1 - checks.SLACK) <= absolute**2 <= most * (1 + checks.SLACK):
         raise checks.wrong(party, reply, f"a sum {absolute:g} of residuals whose squares add up to {cost:g}")
     if deviation > (0.0 if model.by_weight else cost / np.sqrt(m) * (1 + checks.SLACK)):

@@ -167,18 +167,32 @@ def test_a_delivery_must_be_what_was_signed() -> None:
         first = message.parts[0]
         word = int.from_bytes(first.masked[:WIDTH], "little") + 1
         masked = (word % 2 ** (8 * WIDTH)).to_bytes(WIDTH, "little") + first.masked[WIDTH:]
-        return DeliverMasked((msgspec.structs.replace(first, masked=masked), *message.parts[1:]), message.intercept)
+        return DeliverMasked(
+            (msgspec.structs.replace(first, masked=masked), *message.parts[1:]),
+            message.intercept,
+            message.first,
+            message.stop,
+        )
 
     def shorter(message: DeliverMasked) -> DeliverMasked:
         parts = tuple(msgspec.structs.replace(part, masked=part.masked[:-WIDTH]) for part in message.parts)
-        return DeliverMasked(parts, message.intercept)
+        return DeliverMasked(parts, message.intercept, message.first, message.stop)
 
     for change, why in (
         (one_more, "a signature of 'party1' on something else"),
         (shorter, "parts of other lengths"),
-        (lambda message: DeliverMasked(message.parts[::-1], message.intercept), "a signature of 'party1'"),
-        (lambda message: DeliverMasked(message.parts[:1], message.intercept), "1 signatures for 2 parties"),
-        (lambda message: DeliverMasked(message.parts, message.intercept + 1), "a digest of something else"),
+        (
+            lambda message: DeliverMasked(message.parts[::-1], message.intercept, message.first, message.stop),
+            "a signature of 'party1'",
+        ),
+        (
+            lambda message: DeliverMasked(message.parts[:1], message.intercept, message.first, message.stop),
+            "1 signatures for 2 parties",
+        ),
+        (
+            lambda message: DeliverMasked(message.parts, message.intercept + 1, message.first, message.stop),
+            "a digest of something else",
+        ),
     ):
         with pytest.raises(cn.ColonnadeError, match=why):
             meddled(change).deliver(LINEAR, "party2", rows=ROWS)

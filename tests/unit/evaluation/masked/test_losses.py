@@ -172,7 +172,7 @@ def test_a_server_that_moves_a_residual_by_a_little_is_told_nothing(model: Any) 
             return data
         first, part = message.parts
         moved = msgspec.structs.replace(part, masked=bytes([part.masked[0] ^ 1]) + part.masked[1:])
-        return codec().encode(AskLosses((first, moved), message.intercept))
+        return codec().encode(AskLosses((first, moved), message.intercept, message.first, message.stop))
 
     with pytest.raises(cn.ColonnadeError, match="a signature of 'party3' on something else"):
         federation(Wire(move)).evaluate(model, by="party2")
@@ -200,7 +200,7 @@ def test_an_evaluation_is_no_delivery_nor_the_other_way_round(model: Any) -> Non
         if not isinstance(message, DeliverMasked | AskLosses):
             return data
         other = AskLosses if isinstance(message, DeliverMasked) else DeliverMasked
-        return codec().encode(other(message.parts, message.intercept))
+        return codec().encode(other(message.parts, message.intercept, message.first, message.stop))
 
     with pytest.raises(cn.ColonnadeError, match="would be next in this job, not DeliverMasked"):
         federation(Wire(swap)).evaluate(model, by="party2")

@@ -1,0 +1,115 @@
+"""Many rows in windows: what a party expects of a server that asks, or brings, window after window.
+
+Every window comes once, in order, and is as long as the job sheet and the model say: so a server is told, and tells,
+what one question for all rows would.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from colonnade.kernels.selections import CountedRows, Window
+from colonnade.ledger import SERVER
+from colonnade.messages import Message
+from colonnade.protocol import checks
+from colonnade.protocol.session import PartySession, PartyState
+from colonnade.routes import END, Ask, Route
+
+P = TypeVar("P")
+
+
+@dataclass(frozen=True)
+class NextWindow:
+    """The window that begins there, of so many places; of any number of numbers a row, or of just this."""
+
+    first: int
+    n_places: int
+    n_numbers: int | None = None
+
+    def __call__(self, window: Window) -> bool:
+        """Tell whether this is it."""
+        due = Window.at(self.first, self.n_places, window.n_numbers)
+        return window == due and self.n_numbers in (None, window.n_numbers)
+
+    def __str__(self) -> str:
+        return f"the window from {self.first:,} on of {self.n_places:,} rows"
+
+
+@dataclass(frozen=True)
+class Windows(Route):
+    """One request a window, each once and in their order; all of the kind that the first is of."""
+
+    n_places: int
+    ways: tuple[Ask, ...]
+    n_numbers: int | None = None
+    first: int = 0
+
+    def after(self, request: Message) -> Route | None:
+        """Expect the next window, if this is the one that was due."""
+        for way, ask in zip(self.ways, self.next_asks(), strict=True):
+            if ask.after(request) is not None:
+                stop: int = request.window.stop  # type: ignore[attr-defined]  # all these kinds have one
+                return END if stop >= self.n_places else Windows(self.n_places, (way,), self.n_numbers, stop)
+        return None
+
+    def next_asks(self) -> Iterator[Ask]:
+        """List what may come next."""
+        due = NextWindow(self.first, self.n_places, self.n_numbers)
+        return (Ask(way.kind, window=due, **way.fields) for way in self.ways)
+
+    asks = next_asks
+
+    @property
+    def can_end(self) -> bool:
+        """No: windows are due."""
+        return False
+
+
+def windows_due(session: PartySession, request: Message) -> float:
+    """Say how many times as much as the first window of a question all of its windows are; 1 of anything else."""
+    window = getattr(request, "window", None)
+    if not isinstance(window, Window) or window.first or not window.stop:
+        return 1.0
+    n_places = session.n_rows if session.state.rows is None else session.state.n_places
+    return max(n_places / window.stop, 1.0)
+
+
+def check_window(state: PartyState, request: Message, window: Window) -> None:
+    """Require one of the windows that the selected rows are cut into."""
+    if not window.is_of(state.n_places):
+        raise checks.wrong(SERVER, request, f"a window of rows {window.first} to {window.stop}, of {state.n_places:,}")
+
+
+def n_selected_in(state: PartyState, window: Window) -> int:
+    """Count the selected rows of a window."""
+    rows = state.selection()
+    return rows.n_in(window) if isinstance(rows, CountedRows) else window.stop - window.first
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived(Generic[P]):
+    """What a server has brought of windows up to a place, a part each, until all are there; `what` says of what."""
+
+    what: object
+    stop: int = 0
+    parts: tuple[P, ...] = ()
+
+    def __repr__(self) -> str:
+        return "Arrived(not shown)"
+
+
+def arrived(before: object, what: object, request: Message, window: Window, part: P) -> Arrived[P]:
+    """Put what came of a window beside what came before, if it is the next; a first one begins anew."""
+    is_same = isinstance(before, Arrived) and before.what == what
+    earlier: Arrived[Any] = before if is_same and window.first else Arrived(what)  # type: ignore[assignment]
+    if earlier.stop != window.first:
+        raise checks.wrong(SERVER, request, f"rows from {window.first} on, where {earlier.stop} would be next")
+    return Arrived(what, window.stop, (*earlier.parts, part))
+
+
+def joined(parts: tuple[npt.NDArray[Any], ...]) -> npt.NDArray[Any]:
+    """Put windows' arrays one after another; there is one at least."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
