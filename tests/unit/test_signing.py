@@ -12,8 +12,11 @@ from colonnade.sampling.committed.messages import AskCommitment, commitment_stat
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.signing import (
+    PROTOCOL,
+    SignedRows,
     digest,
     draw_statement,
+    draw_statements,
     marks_statement,
     rows_digest,
     seed_digest,
@@ -109,3 +112,12 @@ def test_rows_have_one_digest_however_they_are_held(kind: str) -> None:
     values = np.array([0, 3, 3, 7], dtype=kind)
     assert rows_digest(values) == rows_digest(sendable_rows([0, 3, 3, 7]))
     assert rows_digest(np.repeat(values, 2)[::2]) == rows_digest(values)
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.lists(st.tuples(st.text(max_size=5), st.integers(0, 5))))
+def test_texts_of_many_draws_are_those_of_each_alone(sheet: bytes, view: bytes, drawn: list[tuple[str, int]]) -> None:
+    """What they begin with is hashed once; the bytes that are hashed are those of `digest`."""
+    rows = [np.arange(count) for _, count in drawn]
+    signed = [SignedRows(party, each, b"") for (party, _), each in zip(drawn, rows, strict=True)]
+    parts = [(party.encode(), view, each.astype("<i8").tobytes()) for (party, _), each in zip(drawn, rows, strict=True)]
+    assert list(draw_statements(sheet, view, signed)) == [digest(PROTOCOL, b"draw", sheet, *each) for each in parts]

@@ -112,6 +112,10 @@ class PinnedIdentity:
         pins = self._now()
         return tuple(sorted(name for name in pins if name != SERVER and pins_of(pins, name)))
 
+    def now(self) -> "PinnedIdentity":
+        """Look at the pins once: there are as many as parties, and as many signatures may be checked by them."""
+        return PinnedIdentity(self.name, self._seed, self._now(), self._entropy)
+
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
         return self._entropy(count)
@@ -155,6 +159,10 @@ class RehearsedIdentity:
         self.parties = tuple(sorted(set(secrets) - {SERVER}))
         self._secrets = secrets
         self._entropy = entropy
+
+    def now(self) -> "RehearsedIdentity":
+        """Stay as it is."""
+        return self
 
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
@@ -215,6 +223,10 @@ class BesideServer:
         self.name, self.parties = identity.name, identity.parties
         self.fresh, self.derived, self.sign = identity.fresh, identity.derived, identity.sign
         self.contribution, self.pair = identity.contribution, identity.pair
+
+    def now(self) -> "BesideServer":
+        """Give the owner's as it is now."""
+        return BesideServer(self._identity.now(), self._server)
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Ask the server's identity about the server, and the owner's about parties."""

@@ -221,13 +221,13 @@ def signed_around(
 
 
 def identity_of(data: PartyData, otherwise: str = "choose a solver that needs none") -> Identity:
-    """Give the party's identity, without which it takes part in nothing secure; `otherwise` is for the error."""
+    """Give the party's identity, as it is now, without which nothing is secure; `otherwise` is for the error."""
     if data.identity is None:
         raise InputError(
             "it has no identity and no pins of the other parties, and the server could put its own keys between them. "
             f"Give it an identity (between machines, [identity] in its party.toml), or {otherwise}."
         )
-    return data.identity
+    return data.identity.now()
 
 
 def view_digest(state: PartyState, data: PartyData) -> bytes:

@@ -25,6 +25,9 @@ class Identity(Protocol):
     def parties(self) -> tuple[str, ...]:
         """Whom its owner lets it take part with, itself included, in the order of their names."""
 
+    def now(self) -> "Identity":
+        """Give it as it is now, to answer one request by: what changes meanwhile counts from the next one on."""
+
     def fresh(self, count: int) -> bytes:
         """Draw so many secret bytes, never from a run's seed."""
 

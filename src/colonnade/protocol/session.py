@@ -238,13 +238,13 @@ class PartyData:
         return "" if self.identity is None else self.identity.name
 
     def known(self) -> Identity:
-        """Give the party's identity, without which it can sign nothing, and check nobody's signature."""
+        """Give the party's identity, as it is now, without which it can sign nothing, and check nobody's signature."""
         if self.identity is None:
             raise InputError(
                 "it has no identity and no pins of the other parties and of the server, and cannot tell who says what. "
                 "Give it an identity (between machines, [identity] in its party.toml)."
             )
-        return self.identity
+        return self.identity.now()
 
     def check_aligned(self) -> None:
         """Require that its rows are what the other parties take them for."""

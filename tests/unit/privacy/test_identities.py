@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.data.tables import read_table
 from colonnade.ledger import SERVER
 from colonnade.privacy.identities import (
     BesideServer,
@@ -15,8 +16,12 @@ from colonnade.privacy.identities import (
     identities_here,
     signing_key,
 )
+from colonnade.privacy.pair_keys import identity_of
 from colonnade.privacy.primitives import KeyPair, mask_words
 from colonnade.protocol.identity import Identity
+from colonnade.protocol.memory import KeptHere
+from colonnade.protocol.policy import Policy
+from colonnade.protocol.session import PartyData
 from colonnade.signing import digest
 
 
@@ -156,3 +161,28 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch: pytest.
     federation = cn.Federation(cn.split_columns(np.eye(6), np.arange(6.0), [2, 2, 2]))
     with pytest.raises(cn.UnsupportedError, match=r"pip install 'colonnade\[secure\]'"):
         federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10, scores="secure"))
+
+
+def test_one_request_looks_at_the_pins_once_and_the_next_one_sees_what_changed() -> None:
+    """A file of T pins is not read for each of T signatures; a pin that was revoked counts from the next look on."""
+    seeds = {name: os.urandom(32) for name in ("airline", "weather", SERVER)}
+    pins = {name: signing_key(seed) for name, seed in seeds.items()}
+    looks = []
+
+    def now() -> dict[str, bytes]:
+        looks.append(1)
+        return dict(pins)
+
+    identity = PinnedIdentity("airline", seeds["airline"], pins, os.urandom, now)
+    signature = PinnedIdentity("weather", seeds["weather"], pins, os.urandom).sign(b"text")
+    data = PartyData(read_table("airline", np.eye(3)), identity, Policy(), KeptHere())
+    before = data.known()
+    assert [before.is_signed("weather", b"text", signature) for _ in range(5)] == [True] * 5
+    assert before.parties == ("airline", "weather")
+    assert before.sign(b"text") == identity.sign(b"text")
+    assert len(looks) == 1
+    del pins["weather"]
+    assert before.is_signed("weather", b"text", signature)
+    for after in (data.known(), identity_of(data), identity):
+        assert not after.is_signed("weather", b"text", signature)
+        assert after.parties == ("airline",)

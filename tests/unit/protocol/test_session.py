@@ -10,11 +10,13 @@ import colonnade as cn
 from colonnade.catalogue import HANDLERS, party_session
 from colonnade.contracts import ScoreBounds
 from colonnade.data.tables import read_table
+from colonnade.errors import RemoteProtocolError
 from colonnade.evaluation.delivery import Deliver, Received
 from colonnade.kernels.per_row import PerRow, ones
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.privacy.identities import identities_here
 from colonnade.privacy.pair_keys import view_digest
+from colonnade.protocol import checks
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
@@ -355,3 +357,34 @@ def test_each_request_has_one_handler() -> None:
     requests = [handler.request for handler in HANDLERS]
     assert len(requests) == len(set(requests))
     assert all(request.reply is not None for request in requests)
+
+
+@pytest.mark.parametrize(
+    ("lists", "fits"),
+    [
+        ([], True),
+        ([[]], True),
+        ([[], [0, 0, 9], [3], [], [1, 2]], True),
+        ([[0, 1], [5, 4]], False),
+        ([[3, 2], []], False),
+        ([[0], [-1, 2]], False),
+        ([[0], [10]], False),
+        ([[], [9, 10], [1]], False),
+        ([[[0, 1]]], False),
+    ],
+)
+def test_lists_of_rows_are_checked_together_as_each_alone(lists: list[Any], fits: bool) -> None:
+    arrays, asked = [np.array(each, np.int64) for each in lists], AskTotal(RULE)
+    try:
+        for each in arrays:
+            checks.row_ids("server", asked, each, 10)
+        alone = True
+    except RemoteProtocolError:
+        alone = False
+    assert alone is fits
+    if fits:
+        joined = checks.row_id_lists("server", asked, arrays, 10)
+        np.testing.assert_array_equal(joined, [row for each in lists for row in each])
+    else:
+        with pytest.raises(RemoteProtocolError, match="do not ascend"):
+            checks.row_id_lists("server", asked, arrays, 10)

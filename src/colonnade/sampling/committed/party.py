@@ -74,7 +74,8 @@ def _answer_commitment(state: PartyState, request: AskCommitment, data: PartyDat
 
 
 def _answer_contribution(state: PartyState, request: AskContribution, data: PartyData) -> tuple[PartyState, Message]:
-    identity, parties = _identity(data), _identity(data).parties
+    identity = _identity(data)
+    parties = identity.parties
     (asked,), draw = state.exchanged, state.secret
     if not isinstance(asked, AskCommitment) or not isinstance(draw, CommittedDraw):
         raise LocalProtocolError("No scores were committed to: ask for a commitment first.")
@@ -94,7 +95,8 @@ def _answer_contribution(state: PartyState, request: AskContribution, data: Part
 def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> tuple[PartyState, Message]:
     checks.count(request, request.count, MAX_SIZE)
     checks.count(request, request.n_even, MAX_SIZE)
-    identity, parties = _identity(data), _identity(data).parties
+    identity = _identity(data)
+    parties = identity.parties
     opened, told = _exchanged(state)
     if len(request.parties) != len(parties):
         raise checks.wrong(SERVER, request, f"{len(request.parties)} contributions of {len(parties)} parties")
@@ -166,7 +168,7 @@ def _identity(data: PartyData) -> Identity:
             "it has no identity, and so no secret to salt a commitment with. "
             'Give the party an identity, or ask for draws="stratified".'
         )
-    return data.identity
+    return data.identity.now()
 
 
 HANDLERS = (
