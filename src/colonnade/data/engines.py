@@ -108,19 +108,22 @@ class _OneThread:
     def __init__(self) -> None:
         self._lock = Lock()
         self._n_inside = 0
-        self._limit: Any = None
+        self._before: list[tuple[Any, int]] = []
 
     def __enter__(self) -> None:
         with self._lock:
             if not self._n_inside:
-                self._limit = _libraries().limit(limits=1, user_api="blas")
+                self._before = [(each, n) for each in _libraries() if (n := each.get_num_threads()) != 1]
+                for each, _ in self._before:
+                    each.set_num_threads(1)
             self._n_inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:
             self._n_inside -= 1
             if not self._n_inside:
-                self._limit.restore_original_limits()
+                for each, n_threads in self._before:
+                    each.set_num_threads(n_threads)
 
 
 _ONE_THREAD = _OneThread()
@@ -132,8 +135,9 @@ def one_thread_each() -> _OneThread:
 
 
 @cache
-def _libraries() -> Any:
+def _libraries() -> list[Any]:
+    # Limits of threadpoolctl's own take longer than light work on a block: they describe all libraries first.
     import scipy.linalg  # noqa: F401  # which brings a BLAS of its own
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    return [each for each in ThreadpoolController().lib_controllers if each.user_api == "blas"]
