@@ -149,7 +149,9 @@ def eigen(S: Floats) -> tuple[Floats, Floats]:
     if S.size == 0:
         return np.empty(0), S
     # Not NumPy's: the BLAS it comes with starts threads for even 30 columns, 200 times slower on a busy machine.
-    eigenvalues, V = scipy.linalg.eigh(S, driver="evd", check_finite=False)
+    eigenvalues, V, failed = scipy.linalg.lapack.dsyevd(S, lower=1)
+    if failed:
+        raise np.linalg.LinAlgError(f"eigenvalues of {len(S)} columns were not found ({failed})")
     return eigenvalues, V
 
 
