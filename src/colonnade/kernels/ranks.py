@@ -8,15 +8,17 @@ from colonnade.kernels.arrays import Floats, Rows
 DIGITS = 1 << 16
 # Values beyond are rare among logits, and would leave few codes for all others.
 FAR = 40.0
+# Values that are all nearer to each other than this get no codes: what these are scaled by would overflow.
+NEAR = 1e-200
 
 
 def ascending(values: Floats) -> tuple[Rows, Floats]:
-    """Sort values, shape (n,): give the rows in ascending order, those of equal values by their numbers, and the values.
+    """Sort values, shape (n,): give the rows in ascending order, equal ones by their numbers, and the values in it.
 
     It is what a stable `np.argsort` finds, some times faster where there are many.
     """
     low, high = max(float(values.min(initial=FAR)), -FAR), min(float(values.max(initial=-FAR)), FAR)
-    if len(values) < DIGITS or not low < high:
+    if len(values) < DIGITS or not high - low > NEAR:
         order: Rows = np.argsort(values, kind="stable")
         return order, values[order]
     # It grows with the value, and so do its two halves, one after the other.
