@@ -14,6 +14,7 @@ import numpy as np
 from side_by_side import Line, Store, one_core, time_in_turns
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import log_loss, roc_auc_score
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
@@ -200,6 +201,18 @@ def applied(verb: str, task: Any) -> Callable[[Work], Contenders]:
     return contenders
 
 
+def classification_evaluate(work: Work) -> Contenders:
+    """Evaluate a model of classes; beside it, what scikit-learn takes for its loss and area, of chances that are there.
+
+    A product is no arithmetic of an area: rows must be ordered for that.
+    """
+    model, y = work.class_met.fit(CLASSES, sampler=SAMPLER).model, np.asarray(work.rows.positive)
+    chances = work.class_met.predict(model).probabilities[:, -1].copy()
+    return applied("evaluate", CLASSES)(work) | {
+        "log_loss, roc_auc_score": lambda: (log_loss(y, chances), roc_auc_score(y, chances)),
+    }
+
+
 VERBS: dict[str, Callable[[Work], Contenders]] = {
     "regression scores": regression_scores,
     "regression fit": regression_fit,
@@ -209,7 +222,7 @@ VERBS: dict[str, Callable[[Work], Contenders]] = {
     "regression evaluate": applied("evaluate", REGRESSION),
     "classification fit": classification_fit,
     "classification predict": applied("predict", CLASSES),
-    "classification evaluate": applied("evaluate", CLASSES),
+    "classification evaluate": classification_evaluate,
     "k-means scores": kmeans_scores,
     "k-means fit": kmeans_fit,
     "k-means predict": applied("predict", CLUSTERS),

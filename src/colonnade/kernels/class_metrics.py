@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.logits import log_loss, probabilities
-from colonnade.kernels.ranks import Ranks
+from colonnade.kernels.moments import Spread, joined_spread, spread_of
+from colonnade.kernels.ranks import ascending, each_of, firsts_of, sums_by
 
 # Lines of a calibration table: at most so many, and one for so many rows.
 MOST_LINES, ROWS_A_LINE = 10, 50
+# Rows whose temporaries stay in the cache.
+ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,30 +73,52 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     if logits.ndim == 1:
         return _of_two(logits, codes, weights, least)
     losses, chances = log_loss(logits, codes), probabilities(logits)
-    came = (codes[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
+    came = codes[:, np.newaxis] == np.arange(n_classes)
     likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
     areas = _areas([*chances.T], [*came.T], weights)
-    calibration = calibration_table(chances.max(axis=1), (likely == codes).astype(np.float64), weights, least)
+    calibration = calibration_table(chances.max(axis=1), likely == codes, weights, least)
     cost, confusion = float(weights @ losses), _confusion(codes, likely, weights, n_classes)
     return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
 
 
 def _of_two(logits: Floats, codes: Rows, weights: Floats, least: int) -> ClassMetrics:
-    """Compare chances of the last of two classes with classes: rows are ordered once."""
-    came = (codes == 1).astype(np.float64)
-    # exp(-|z|) gives both the chance and -log of it, or of what is left of it: nothing overflows, nothing cancels.
+    """Compare chances of the last of two classes with classes: rows are ordered once, and looked at in that order."""
+    order, ordered = ascending(logits)
+    came = (codes == 1)[order]
+    own = None if (weights == 1).all() else weights[order]
+    chances, brier, confusion, spreads = np.empty(len(ordered)), 0.0, np.zeros((2, 2)), list[Spread]()
+    for start in range(0, len(ordered), ROWS_AT_ONCE):
+        some = slice(start, start + ROWS_AT_ONCE)
+        yes, counts = came[some], None if own is None else own[some]
+        losses, chances[some] = _loss_and_chance(ordered[some], yes)
+        spreads.append(spread_of(losses, counts))
+        brier += _sum(np.square(chances[some] - yes), counts)
+        confusion += np.bincount(2 * yes + (chances[some] > 0.5), counts, minlength=4).reshape(2, 2)
+    weight, mean, squares = joined_spread(spreads)
+    area = _area(*_by_value(firsts_of(ordered), came, own))
+    # Chances ascend as logits do, but for rounding.
+    ascends = not (chances[1:] < chances[:-1]).any()
+    table = _lines(chances, came, own, least) if ascends else calibration_table(chances, came, _given(own, came), least)
+    deviation = float(np.sqrt(squares / (weight - 1))) if weight > 1 else 0.0
+    areas = np.array([(area.area, min(area.variance, 0.25))])
+    return ClassMetrics(weight * mean, deviation, brier, confusion, areas, table)
+
+
+def _loss_and_chance(logits: Floats, yes: Flags) -> tuple[Floats, Floats]:
+    """Compute -log of the chance of each row's class, and the chance of the last, both of shape (m,)."""
+    # exp(-|z|) gives both: nothing overflows, nothing cancels.
     small = np.exp(-np.abs(logits))
     losses = np.log1p(small)
-    losses += np.maximum(np.where(codes == 1, -logits, logits), 0.0)
-    chances = np.where(logits >= 0, 1.0, small)
-    chances /= 1.0 + small
-    ranks = Ranks.of(logits)  # chances near 1 are equal where these are not
-    parts = _area(ranks, came, weights)
-    areas = np.array([(parts.area, min(parts.variance, 0.25))])
-    calibration = calibration_table(chances, came, weights, least, ranks.order)
-    confusion = _confusion(codes, (chances > 0.5).astype(np.int64), weights, 2)
-    brier = float(weights @ np.square(chances - came))
-    return ClassMetrics(float(weights @ losses), _deviation(losses, weights), brier, confusion, areas, calibration)
+    losses += np.maximum(np.where(yes, -logits, logits), 0.0)
+    return losses, np.where(logits >= 0, 1.0, small) / (1.0 + small)
+
+
+def _sum(numbers: Floats, weights: Floats | None) -> float:
+    return float(numbers.sum() if weights is None else weights @ numbers)
+
+
+def _given(weights: Floats | None, rows: Flags) -> Floats:
+    return np.ones(len(rows)) if weights is None else weights
 
 
 def _confusion(codes: Rows, likely: Rows, weights: Floats, n_classes: int) -> Floats:
@@ -104,26 +129,36 @@ def _confusion(codes: Rows, likely: Rows, weights: Floats, n_classes: int) -> Fl
 def n_lines(weights: Floats) -> int:
     """Say how many lines a calibration table of rows of these weights has, at most."""
     effective = float(weights.sum()) ** 2 / max(float(weights @ weights), np.finfo(float).tiny)
+    return _most_lines(effective)
+
+
+def _most_lines(effective: float) -> int:
     return int(min(max(effective / ROWS_A_LINE, 1.0), MOST_LINES))
 
 
-def calibration_table(chances: Floats, came: Floats, weights: Floats, least: int, order: Rows | None = None) -> Floats:
+def calibration_table(chances: Floats, came: Floats | Flags, weights: Floats, least: int) -> Floats:
     """Put rows of like chances together, `n_lines` times at most, each time `least` rows or more; shape (b, 3).
 
-    Rows of the same chance stay together. No line where there are fewer rows than that. Chances ascend in `order`, if
-    one is given, but for rounding.
+    Rows of the same chance stay together. No line where there are fewer rows than that.
     """
+    order, ordered = ascending(chances)
+    return _lines(ordered, came[order] > 0, weights[order], least)
+
+
+def _lines(chances: Floats, came: Flags, weights: Floats | None, least: int) -> Floats:
+    """Make a calibration table of rows by ascending chance; weights are 1 each if left out."""
     if not len(chances):
         return np.empty((0, 3))
-    most, ranks = n_lines(weights), _ranks(chances, order)
-    weight = ranks.sums(weights)
-    middle = np.cumsum(weight)
-    middle -= weight / 2
-    # Where the lines begin: a row is in the one that the middle of the weight of its chance is in.
-    firsts = np.searchsorted(middle, float(weight.sum()) * np.arange(most) / most)
-    starts = ranks.starts(np.unique(firsts[firsts < len(middle)]))
-    each = (np.add.reduceat(numbers[ranks.order], starts) for numbers in _summed(chances, came, weights))
-    lines = [line for line in np.array([*each]).T if line[0] > 0]
+    most = _most_lines(len(chances)) if weights is None else n_lines(weights)
+    firsts = firsts_of(chances)
+    weight = sums_by(firsts, _given(weights, came))
+    # Where lines begin: a row is in the one that the middle of the weight of its chance is in.
+    middle = _below(weight)
+    begin = np.searchsorted(middle, float(weight.sum()) * np.arange(most) / most)
+    begin = np.unique(begin[begin < len(middle)])
+    starts = begin if firsts is None else firsts[begin]
+    each = [np.add.reduceat(numbers, starts) for numbers in _summed(chances, came, weights)]
+    lines = [line for line in np.array(each).T if line[0] > 0]
     while few := [number for number, line in enumerate(lines) if _effective(line) < least]:
         # It goes to the one before; the first, to the one after.
         at = max(few[0] - 1, 0)
@@ -131,14 +166,9 @@ def calibration_table(chances: Floats, came: Floats, weights: Floats, least: int
     return np.array([(line[0], line[2] / line[0], line[3] / line[0]) for line in lines]).reshape(-1, 3)
 
 
-def _ranks(chances: Floats, order: Rows | None) -> Ranks:
-    if order is None:
-        return Ranks.of(chances)
-    ordered = chances[order]
-    return Ranks.of(chances) if (ordered[1:] < ordered[:-1]).any() else Ranks.among(order, ordered)
-
-
-def _summed(chances: Floats, came: Floats, weights: Floats) -> tuple[Floats, ...]:
+def _summed(chances: Floats, came: Flags, weights: Floats | None) -> tuple[Floats, ...]:
+    if weights is None:
+        return (each := np.ones(len(chances))), each, chances, came.astype(np.float64)
     return weights, np.square(weights), weights * chances, weights * came
 
 
@@ -147,19 +177,31 @@ def _effective(line: Floats) -> float:
     return float(line[0] ** 2 / line[1]) if line[1] > 0 else 0.0
 
 
-def _areas(chances: list[Floats], came: list[Floats], weights: Floats) -> Floats:
+def _areas(chances: list[Floats], came: list[Flags], weights: Floats) -> Floats:
     """Compute the area of each class by its chances, its variance, and of their mean; shape (L + 1, 2)."""
-    ranks = [Ranks.of(each) for each in chances]
-    found = [_area(own, yes, weights) for own, yes in zip(ranks, came, strict=True)]
-    whole = np.mean([each.by_row(own, yes) for each, own, yes in zip(found, ranks, came, strict=True)], axis=0)
-    mean = float(np.mean([each.area for each in found])), float(weights @ np.square(whole))
+    areas, whole = [], np.zeros(len(weights))
+    for own, yes in zip(chances, came, strict=True):
+        order, ordered = ascending(own)
+        firsts = firsts_of(ordered)
+        areas.append(_area(*_by_value(firsts, yes[order], weights[order])))
+        of_yes, of_no = (each_of(firsts, len(order), parts) for parts in (areas[-1].of_yes, areas[-1].of_no))
+        whole[order] += np.where(yes[order], of_yes, of_no) / len(chances)
+    found = [(each.area, each.variance) for each in areas]
+    mean = float(np.mean([area for area, _ in found])), float(weights @ np.square(whole))
     # No number within 0 and 1 varies more than by a quarter.
-    return np.array([(area, min(part, 0.25)) for area, part in (*((e.area, e.variance) for e in found), mean)])
+    return np.array([(area, min(variance, 0.25)) for area, variance in (*found, mean)])
+
+
+def _by_value(firsts: Rows | None, came: Flags, weights: Floats | None) -> tuple[Floats, Floats]:
+    """Add up the weight of rows that came true, and of the others, by ascending value; weights are 1 if left out."""
+    pairs = (came, ~came)
+    yes, no = (own.astype(np.float64) if weights is None else weights * own for own in pairs)
+    return sums_by(firsts, yes), sums_by(firsts, no)
 
 
 @dataclass(frozen=True, eq=False)
 class _Area:
-    """An area, its variance (DeLong), and a row's part in how it varies: of rows that came true, and of others.
+    """An area, its variance (DeLong), and a row's part in how it varies: of one that came true, and of another.
 
     Parts, shape (v,), are by ascending chance: their squares, by weight, add up to the variance.
     """
@@ -169,25 +211,23 @@ class _Area:
     of_yes: Floats
     of_no: Floats
 
-    def by_row(self, ranks: Ranks, came: Floats) -> Floats:
-        """Give each row's part, shape (m,)."""
-        return np.where(came > 0, ranks.by_row(self.of_yes), ranks.by_row(self.of_no))
 
-
-def _area(ranks: Ranks, came: Floats, weights: Floats) -> _Area:
+def _area(yes: Floats, no: Floats) -> _Area:
     """Compute the weight of pairs in which the row that came true has the larger chance, equals by half."""
-    weight, yes = ranks.sums(weights), ranks.sums(weights * came)
-    no = weight - yes
     n_yes, n_no = float(yes.sum()), float(no.sum())
     if not (n_yes > 0 and n_no > 0):
-        nothing = np.zeros(len(weight))
+        nothing = np.zeros(len(yes))
         return _Area(0.5, 0.0, nothing, nothing)
-    of_yes, of_no = _below(no) / n_no, 1.0 - _below(yes) / n_yes
+    of_yes, of_no = _below(no), _below(yes)
+    of_yes /= n_no
+    np.subtract(1.0, np.divide(of_no, n_yes, out=of_no), out=of_no)
     area = float(yes @ of_yes) / n_yes
-    for part, size in ((of_yes, n_yes), (of_no, n_no)):
-        part -= area
-        part /= _spread_by(size)
-    return _Area(area, float(yes @ np.square(of_yes) + no @ np.square(of_no)), of_yes, of_no)
+    variance = 0.0
+    for parts, weights, size in ((of_yes, yes, n_yes), (of_no, no, n_no)):
+        parts -= area
+        parts /= _spread_by(size)
+        variance += float(np.einsum("i,i,i->", weights, parts, parts))
+    return _Area(area, variance, of_yes, of_no)
 
 
 def _spread_by(weight: float) -> float:

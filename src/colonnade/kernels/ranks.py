@@ -1,77 +1,51 @@
-"""Rows by ascending value: their order, and which of them are equal."""
-
-from dataclasses import dataclass
+"""Values in ascending order: which rows have them, and which are equal."""
 
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
 
-# What orders most rows: two codes of 16 bits, which NumPy sorts by digits. Rows of equal codes are few and near.
+# Two codes of 16 bits, which NumPy sorts by their digits, order most rows: those of equal codes are few, and near.
 DIGITS = 1 << 16
 # Values beyond are rare among logits, and would leave few codes for all others.
 FAR = 40.0
+# Values that are all nearer to each other than this get no codes: what these are scaled by would overflow.
+NEAR = 1e-200
 
 
-@dataclass(frozen=True, eq=False)
-class Ranks:
-    """Rows by ascending value.
+def ascending(values: Floats) -> tuple[Rows, Floats]:
+    """Sort values, shape (n,): give the rows in ascending order, equal ones by their numbers, and the values in it.
 
-    Parameters
-    ----------
-    order : ndarray of int64, shape (n,)
-        The rows; equal ones ascend.
-    firsts : ndarray of int64, shape (v,), or None
-        Where, in this order, each of v different values begins; None where all are different.
+    It is what a stable `np.argsort` finds, some times faster where there are many.
     """
-
-    order: Rows
-    firsts: Rows | None
-
-    @classmethod
-    def of(cls, values: Floats) -> "Ranks":
-        """Rank values, shape (n,)."""
-        order = ascending(values)
-        return cls.among(order, values[order])
-
-    @classmethod
-    def among(cls, order: Rows, values: Floats) -> "Ranks":
-        """Rank rows whose values ascend in this order, in which they are given."""
-        is_new = values[1:] != values[:-1]
-        if is_new.all():
-            return cls(order, None)
-        return cls(order, np.append(0, np.flatnonzero(is_new) + 1))
-
-    def sums(self, numbers: Floats) -> Floats:
-        """Add up numbers of rows, shape (n,), by value; shape (v,), or (n,) where all are different."""
-        taken = numbers[self.order]
-        return taken if self.firsts is None else np.add.reduceat(taken, self.firsts)
-
-    def starts(self, places: Rows) -> Rows:
-        """Give where the values at these places begin, in the order of rows."""
-        return places if self.firsts is None else self.firsts[places]
-
-    def by_row(self, numbers: Floats) -> Floats:
-        """Give every row the number of its value."""
-        found = np.empty(len(self.order))
-        if self.firsts is not None:
-            numbers = np.repeat(numbers, np.diff(self.firsts, append=len(self.order)))
-        found[self.order] = numbers
-        return found
-
-
-def ascending(values: Floats) -> Rows:
-    """Sort as a stable `np.argsort` does, shape (n,): by digits first, and then what these leave."""
-    if len(values) < DIGITS:
-        return np.argsort(values, kind="stable")
-    low, high = max(float(values.min()), -FAR), min(float(values.max()), FAR)
-    if not low < high:
-        return np.argsort(values, kind="stable")
-    # It grows with the value, and so do its two digits together.
-    codes = (np.clip(values, low, high) - low) * ((DIGITS**2 - 1) / (high - low))
-    numbers = np.minimum(codes, DIGITS**2 - 1).astype(np.uint32)
-    order: Rows = np.argsort(numbers.astype(np.uint16), kind="stable")
+    low, high = max(float(values.min(initial=FAR)), -FAR), min(float(values.max(initial=-FAR)), FAR)
+    if len(values) < DIGITS or not high - low > NEAR:
+        order: Rows = np.argsort(values, kind="stable")
+        return order, values[order]
+    # It grows with the value, and so do its two halves, one after the other.
+    codes = np.clip(values, low, high)
+    codes -= low
+    codes *= (DIGITS**2 - 1) / (high - low)
+    numbers = np.minimum(codes, DIGITS**2 - 1, out=codes).astype(np.uint32)
+    order = np.argsort(numbers.astype(np.uint16), kind="stable")
     order = order[np.argsort((numbers >> 16).astype(np.uint16)[order], kind="stable")]
-    taken = values[order]
-    if (taken[1:] < taken[:-1]).any():
-        order = order[np.argsort(taken, kind="stable")]
-    return order
+    ordered = values[order]
+    if (ordered[1:] < ordered[:-1]).any():
+        again = np.argsort(ordered, kind="stable")
+        order, ordered = order[again], ordered[again]
+    return order, ordered
+
+
+def firsts_of(ordered: Floats) -> Rows | None:
+    """Tell where each different value begins among ascending ones; None where no two are equal."""
+    is_new = ordered[1:] != ordered[:-1]
+    return None if is_new.all() else np.append(0, np.flatnonzero(is_new) + 1)
+
+
+def sums_by(firsts: Rows | None, numbers: Floats) -> Floats:
+    """Add up numbers of ascending values by value."""
+    return numbers if firsts is None else np.add.reduceat(numbers, firsts)
+
+
+def each_of(firsts: Rows | None, n: int, numbers: Floats) -> Floats:
+    """Give each of n ascending values the number of its value."""
+    return numbers if firsts is None else np.repeat(numbers, np.diff(firsts, append=n))

@@ -123,3 +123,25 @@ def _ends(chances: Floats, weights: Floats, table: Floats) -> list[int]:
     """Find where lines end among rows by ascending chance."""
     summed = np.cumsum(weights[np.argsort(chances, kind="stable")])
     return (1 + np.searchsorted(summed, np.cumsum(table[:, 0]) * (1 - 1e-9))).tolist()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("digits", [1, 15])
+def test_of_many_rows_the_numbers_are_those_of_scikit_learn(digits: int) -> None:
+    """So many that they are sorted by digits; with ties, and without."""
+    rng = np.random.default_rng(digits)
+    logits = np.round(3 * rng.standard_t(3, size=80_000), digits)
+    codes = (rng.random(80_000) < probabilities(logits)).astype(np.int64)
+    found, chances = class_metrics(logits, codes, np.ones(80_000), 2, 10), probabilities(logits)
+    assert found.areas[0, 0] == pytest.approx(metrics.roc_auc_score(codes, logits), rel=1e-12)
+    assert found.cost / 80_000 == pytest.approx(metrics.log_loss(codes, chances), **CLOSE)
+    assert found.brier / 80_000 == pytest.approx(metrics.brier_score_loss(codes, chances), **CLOSE)
+    assert found.confusion.tolist() == metrics.confusion_matrix(codes, chances > 0.5).tolist()
+    np.testing.assert_allclose(found.calibration, calibration_table(chances, codes == 1, np.ones(80_000), 10))
+
+
+def test_rows_of_weight_one_are_as_rows_of_almost_that_weight() -> None:
+    """Where all weigh 1, weights are left out of the sums."""
+    logits, codes, _ = made(2, 0, n_rows=5000)
+    one, other = (class_metrics(logits, codes, np.full(5000, weight), 2, 10) for weight in (1.0, 1.0 + 1e-12))
+    for name in ("cost", "deviation", "brier", "confusion", "areas", "calibration"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9)

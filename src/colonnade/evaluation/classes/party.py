@@ -165,7 +165,8 @@ class KnownClasses:
 
     def logits(self, products: Floats, n_rows: int) -> Floats:
         """Add intercepts to x.theta, of any shape: (m,) for two classes, else (m, K)."""
-        logits = np.clip(products.reshape(n_rows, -1) + self.intercepts, -LARGEST_LOGIT, LARGEST_LOGIT)
+        logits = products.reshape(n_rows, -1) + self.intercepts
+        np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT, out=logits)
         return logits[:, 0] if len(self.names) == 2 else logits
 
     def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
