@@ -92,11 +92,11 @@ def in_step(steps: Steps[T]) -> Iterator[T]:
     threads, waiting, ready = _threads(os.getpid(), n_cores(), READING), list[Future[object]](), list[T]()
     try:
         for aim, actions in steps:
-            _await(waiting)  # an action goes on where the one of the step before has ended
             waiting = [threads.submit(action) for action in actions]
             yield from ready
+            for each in waiting:  # before the next step: it goes on where this one ends
+                each.result()
             ready = [aim]
-        _await(waiting)
         yield from ready
     finally:
         _end(waiting)
@@ -108,11 +108,6 @@ def one_by_one(steps: Steps[T]) -> Iterator[T]:
         for action in actions:
             action()
         yield aim
-
-
-def _await(waiting: Iterable[Future[object]]) -> None:
-    for each in waiting:
-        each.result()
 
 
 @cache

@@ -5,7 +5,7 @@ rows. Files that change between two passes are no table any more.
 """
 
 import platform
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -27,6 +27,8 @@ from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.row_blocks import taken
 
 R = TypeVar("R")
+# Makes room for these rows, all columns.
+Room = Callable[[slice], Floats]
 
 # Blocks that are decoded at once, at most: fewer where their numbers would take more bytes than this.
 BATCH_BLOCKS, BATCH_BYTES = 8, 1 << 25
@@ -72,16 +74,19 @@ class Run:
     end: int
     end_of_groups: int
 
-    def spans(self, n_rows: int) -> Iterator[tuple[int, int]]:
-        """Tell where batches of so many rows begin and end."""
-        return ((first, min(first + n_rows, self.end)) for first in range(self.first, self.end, n_rows))
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a file, to be read column by column.
 
-class Step(NamedTuple):
-    """What a batch is for: blocks that are whole then, and where its rows go: into which array, and which of them."""
+    `parts` says where they go: into which array, and which of them; `whole` are the blocks that are whole then.
+    """
 
-    whole: list[Block]
-    parts: list[tuple[Floats, slice]]
+    file: Path
+    columns: list[Iterator[Any]]
+    n_rows: int
+    parts: list[tuple[Floats, slice]] = field(default_factory=list)
+    whole: list[Block] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +134,7 @@ class ParquetRows:
     def blocks_of(self, values: Floats, *, n_threads: int) -> Iterator[Block]:
         """Read all rows into an array of this shape, (n_rows, n_columns), and give its blocks as they are filled."""
         self.check_unchanged()
-        yield from self._read(range(n_blocks_of(self.n_rows)), n_threads, values)
+        yield from self._read(range(n_blocks_of(self.n_rows)), n_threads, values.__getitem__)
         self.check_unchanged()
 
     def _stop(self, number: int, reader: Iterator[Block]) -> None:
@@ -138,34 +143,63 @@ class ParquetRows:
                 self._stopped.pop(next(iter(self._stopped)))
             self._stopped[number] = reader
 
-    def _read(self, wanted: Collection[int], n_threads: int, into: Floats | None = None) -> Iterator[Block]:
-        runs = list(_runs([group for group in self.groups if _has_any(group, wanted)], wanted))
+    def _read(self, wanted: Collection[int], n_threads: int, room: Room | None = None) -> Iterator[Block]:
         shares = np.array_split(np.arange(len(self.columns)), min(n_threads, len(self.columns)))
-        readers = [(share.tolist(), self._columns_of(share.tolist(), runs)) for share in shares]
         steps = (
-            (whole, [partial(_fill, *reader, parts) for reader in readers])
-            for whole, parts in self._steps(runs, wanted, into)
+            (batch.whole, [partial(self._fill, batch, share.tolist()) for share in shares])
+            for batch in self._batches(wanted, room or self._empty)
         )
         for whole in in_step(steps) if n_threads > 1 else one_by_one(steps):
             yield from whole
 
-    def _steps(self, runs: list[Run], wanted: Container[int], into: Floats | None) -> Iterator[Step]:
-        """Make room for what is read, batch by batch: a block may begin in one batch, and end in another."""
-        begun: Floats | None = None
-        for first, end in (span for run in runs for span in run.spans(self._n_rows_at_once)):
-            step = Step([], [])
-            for number in range(first // BLOCK_ROWS, (end - 1) // BLOCK_ROWS + 1):
-                if number not in wanted:
-                    continue
-                rows = slice(number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, self.n_rows))
-                if begun is None:
-                    begun = self._empty(rows) if into is None else into[rows]
-                low, high = max(first, rows.start), min(end, rows.stop)
-                step.parts.append((begun[low - rows.start : high - rows.start], slice(low - first, high - first)))
-                if high == rows.stop:
-                    step.whole.append(Block(number, begun))
-                    begun = None
-            yield step
+    def _batches(self, wanted: Collection[int], room: Room) -> Iterator[Batch]:
+        """Open the files that have wanted blocks, and make room for their rows.
+
+        A block may begin in one batch, and end in another. Columns are read apart from each other, as many rows of each
+        as stay in the cache until they are where they belong.
+        """
+        from pyarrow import parquet
+
+        begun: dict[int, Floats] = {}
+        n_rows, names = self._n_rows_at_once, self.columns
+        runs = _runs([group for group in self.groups if _has_any(group, wanted)], wanted)
+        for path, of_file in groupby(runs, key=attrgetter("file")):
+            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
+                for run in of_file:
+                    columns = [file.iter_batches(n_rows, run.groups, [name], use_threads=False) for name in names]
+                    for first in range(run.first, run.end, n_rows):
+                        batch = Batch(path, columns, min(n_rows, run.end_of_groups - first))
+                        self._make_room(batch, wanted, slice(first, min(first + n_rows, run.end)), begun, room)
+                        yield batch
+
+    def _make_room(
+        self, batch: Batch, wanted: Container[int], read: slice, begun: dict[int, Floats], room: Room
+    ) -> None:
+        """Find a place for those of these rows that are of wanted blocks."""
+        for number in range(read.start // BLOCK_ROWS, (read.stop - 1) // BLOCK_ROWS + 1):
+            if number not in wanted:
+                continue
+            start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, self.n_rows)
+            values = begun.pop(number, None)
+            if values is None:
+                values = room(slice(start, stop))
+            low, high = max(read.start, start), min(read.stop, stop)
+            batch.parts.append((values[low - start : high - start], slice(low - read.start, high - read.start)))
+            if high < stop:
+                begun[number] = values
+            else:
+                batch.whole.append(Block(number, values))
+
+    def _fill(self, batch: Batch, places: list[int]) -> None:
+        """Decode some columns of a batch, and put them where they belong."""
+        with self._reading(batch.file):
+            for place in places:
+                read = next(batch.columns[place], None)
+                if read is None or read.num_rows != batch.n_rows:
+                    raise self._changed()
+                numbers = _numbers(read.column(self.columns[place]))
+                for values, rows in batch.parts:
+                    values[:, place] = numbers[rows]
 
     def _empty(self, rows: slice) -> Floats:
         return np.empty((rows.stop - rows.start, len(self.columns)), order="F")
@@ -174,22 +208,6 @@ class ParquetRows:
     def _n_rows_at_once(self) -> int:
         block_bytes = 8 * len(self.columns) * BLOCK_ROWS
         return max(1, min(BATCH_BLOCKS, BATCH_BYTES // block_bytes)) * BLOCK_ROWS
-
-    def _columns_of(self, places: list[int], runs: list[Run]) -> Iterator[Floats]:
-        """Read runs batch by batch, and of each batch these columns, one after the other: each stays in the cache."""
-        from pyarrow import parquet
-
-        names, n_rows = [self.columns[place] for place in places], self._n_rows_at_once
-        for path, of_file in groupby(runs, key=attrgetter("file")):
-            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
-                for run in of_file:
-                    columns = [file.iter_batches(n_rows, run.groups, [name], use_threads=False) for name in names]
-                    for first, _ in run.spans(n_rows):
-                        for name, column in zip(names, columns, strict=True):
-                            batch = next(column, None)
-                            if batch is None or batch.num_rows != min(n_rows, run.end_of_groups - first):
-                                raise self._changed()
-                            yield _numbers(batch.column(name))
 
     def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
         """Cut all blocks, or these, into runs that begin in other groups of rows, of `PIECE_ROWS` rows or more.
@@ -274,13 +292,6 @@ def _runs(groups: Sequence[RowGroup], wanted: Collection[int]) -> Iterator[Run]:
     for (path, _), numbered in groupby(enumerate(groups), key=lambda each: (each[1].file, each[1].number - each[0])):
         run = [group for _, group in numbered]
         yield Run(path, [group.number for group in run], run[0].first, min(run[-1].end, end), run[-1].end)
-
-
-def _fill(places: list[int], columns: Iterator[Floats], parts: list[tuple[Floats, slice]]) -> None:
-    for place in places:
-        column = next(columns)
-        for values, rows in parts:
-            values[:, place] = column[rows]
 
 
 def _has_any(group: RowGroup, wanted: Container[int]) -> bool:
