@@ -202,7 +202,12 @@ class ParquetRows:
                     values[:, place] = numbers[rows]
 
     def _empty(self, rows: slice) -> Floats:
-        return np.empty((rows.stop - rows.start, len(self.columns)), order="F")
+        import pyarrow as pa
+
+        # Of Arrow's memory, which it keeps from batch to batch: the system's costs as much time as decoding does.
+        length = rows.stop - rows.start
+        room = pa.allocate_buffer(8 * length * len(self.columns))
+        return np.frombuffer(room).reshape((length, len(self.columns)), order="F")
 
     @property
     def _n_rows_at_once(self) -> int:
