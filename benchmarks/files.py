@@ -6,7 +6,6 @@ core, in processor time; and ours on all cores, by the clock. Reading alone (`bl
 with pyarrow's, too.
 """
 
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,9 @@ from side_by_side import Line, Store, as_child, both_times, children_in_turns, i
 import colonnade as cn
 from colonnade.kernels.blocks import values_of
 
-ROWS, LARGE_ROWS, COLUMNS, CSV_ROWS = 1_000_000, 6_000_000, 60, 200_000
+COLUMNS, CSV_ROWS = 60, 200_000
+# How often each work is done on so many rows: of large tables seldom, since what they cost at the beginning vanishes.
+REPEATS, LARGE_REPEATS = {1_000_000: 3}, {6_000_000: 2}
 TASK, SAMPLER = cn.Regression(), cn.ImportanceSampling(size=2000)
 READERS = ("blocks", "pyarrow", "polars")
 
@@ -90,25 +91,25 @@ def does(work: str, paths: list[str], run: str, small: list[str]) -> Line:
 
 def measure(store: Store, *, large: bool) -> None:
     """Time every work on files of each size, and reading alone of both kinds of files."""
-    for n_rows in (ROWS, *[LARGE_ROWS] * large):
+    for n_rows, repeats in (REPEATS | (LARGE_REPEATS if large else {})).items():
         case = {"bench": "files", "work": "Parquet", "rows": n_rows, "columns": COLUMNS}
         works: Line = {work: {"work": work, "cores": 1} for work in (*READS, *READERS)}
         works |= {f"{work}, all cores": {"work": work} for work in READS}
-        store.fill(case, partial(_beside_each_other, works, n_rows, csv=False))
+        store.fill(case, partial(_beside_each_other, store, works, n_rows, repeats))
     case = {"bench": "files", "work": "CSV", "rows": CSV_ROWS, "columns": COLUMNS}
     works = {work: {"work": work, "cores": 1} for work in ("blocks", "pyarrow")}
-    store.fill(case, partial(_beside_each_other, works, CSV_ROWS, csv=True))
+    store.fill(case, partial(_beside_each_other, store, works, CSV_ROWS, 3, csv=True))
 
 
-def _beside_each_other(works: Line, n_rows: int, *, csv: bool) -> Line:
+def _beside_each_other(store: Store, works: Line, n_rows: int, repeats: int, *, csv: bool = False) -> Line:
     """Write the files, have a first fit, whose run the others use, and time all works on them."""
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
+    with store.scratch(made_up.n_bytes(n_rows, COLUMNS)) as folder, store.scratch() as scratch:
         small = made_up.write_parties(Path(scratch), 1000, COLUMNS)
         paths = made_up.write_parties(Path(folder), n_rows, COLUMNS)
         paths = [_as_csv(path) for path in paths] if csv else paths
         place = {"paths": paths, "run": str(Path(folder) / "run"), "small": small}
         in_child(__file__, {"work": "fit", **place})
-        return children_in_turns(__file__, {name: {**work, **place} for name, work in works.items()})
+        return children_in_turns(__file__, {name: {**work, **place} for name, work in works.items()}, repeats)
 
 
 def _as_csv(path: str) -> str:

@@ -5,7 +5,6 @@ each step the process tells its seconds, of processor time and of the clock, and
 far. The parties share the process, so a party alone holds no more than that.
 """
 
-import tempfile
 from functools import partial
 from pathlib import Path
 
@@ -62,11 +61,11 @@ def measure(store: Store, *, large: bool) -> None:
     """Let a process of its own do it, for each number of rows."""
     for n_rows in SIZES + LARGE_SIZES * large:
         case = {"bench": "growth", "rows": n_rows, "columns": COLUMNS}
-        store.fill(case, partial(_of_rows, n_rows))
+        store.fill(case, partial(_of_rows, store, n_rows))
 
 
-def _of_rows(n_rows: int) -> Line:
-    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as scratch:
+def _of_rows(store: Store, n_rows: int) -> Line:
+    with store.scratch(made_up.n_bytes(n_rows, COLUMNS)) as folder, store.scratch() as scratch:
         paths = made_up.write_parties(Path(folder), n_rows, COLUMNS)
         small = made_up.write_parties(Path(scratch), 1000, COLUMNS)
         return in_child(__file__, {"paths": paths, "small": small})

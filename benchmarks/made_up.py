@@ -55,6 +55,11 @@ def widths(n_columns: int, n_parties: int = N_PARTIES) -> list[int]:
     return [len(part) for part in np.array_split(np.arange(n_columns), n_parties)]
 
 
+def n_bytes(n_rows: int, n_columns: int) -> int:
+    """Tell how large the files of so many rows become, and a little more: noise cannot be packed."""
+    return n_rows * (n_columns + 1) * 10
+
+
 def write_parties(folder: Path, n_rows: int, n_columns: int) -> list[str]:
     """Write a Parquet file a party, the last one with the label, and give their paths."""
     names = [[f"x{column}" for column in part] for part in np.split(np.arange(n_columns), _cuts(n_columns))]

@@ -9,8 +9,10 @@ import json
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -61,6 +63,15 @@ class Store:
         self._write()
         print(f"{', '.join(f'{value:,}' if isinstance(value, int) else value for value in case.values())}:", end=" ")
         print(json.dumps(found), flush=True)
+
+    def scratch(self, n_bytes: int = 0) -> tempfile.TemporaryDirectory[str]:
+        """Make a folder for tables of so many bytes, where TMPDIR says, or beside the measurements; it is deleted."""
+        place = Path(os.environ.get("TMPDIR", self._path.parent))
+        place.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(place).free
+        if free < n_bytes:
+            raise MemoryError(f"{place} has room for {free / 1e9:.1f} GB, and {n_bytes / 1e9:.1f} GB are written there")
+        return tempfile.TemporaryDirectory(dir=place)
 
     def _write(self) -> None:
         lines = [{"machine": machine()}, *self._lines.values()]

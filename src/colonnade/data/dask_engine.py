@@ -6,6 +6,7 @@ and their arguments as pickles, but only between the party's own machines; no me
 
 import os
 import platform
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ R = TypeVar("R")
 
 # Tasks in flight for each thread of the cluster: one that it works on, one that waits.
 IN_FLIGHT = 2
+# How long a scheduler may be silent before its owner is told that it is waited for; Dask itself says nothing.
+NOTICE_SECONDS = 1.5
 # How long a cluster may have no process at all.
 PATIENCE_SECONDS = 60.0
 # Where nobody else listens, addresses may do without TLS.
@@ -115,6 +118,8 @@ class _Cluster:
         self._line = line if line is not None and line.status == "running" else self._opened()
 
     def _opened(self) -> Any:
+        import dask
+        from dask.utils import parse_timedelta
         from distributed import Client
         from distributed.security import Security
 
@@ -123,12 +128,23 @@ class _Cluster:
                 "is not reached: Dask has no certificates for TLS. Set distributed.comm.tls in its configuration, "
                 "~/.config/dask/distributed.yaml"
             )
+        patience = parse_timedelta(dask.config.get("distributed.comm.timeouts.connect"))
         try:
-            line = self._lines[self._scheduler] = Client(self._scheduler, set_as_default=False)
+            try:
+                line = Client(self._scheduler, set_as_default=False, timeout=min(NOTICE_SECONDS, patience))
+            except OSError:
+                if patience <= NOTICE_SECONDS:
+                    raise
+                warnings.warn(
+                    f"Waiting for the Dask scheduler at {self._scheduler}, for {patience:g} seconds at most.",
+                    stacklevel=2,
+                )
+                line = Client(self._scheduler, set_as_default=False, timeout=patience - NOTICE_SECONDS)
         except (OSError, ValueError, TypeError, RuntimeError) as error:  # as it calls what is wrong with certificates
             raise self._error(
                 f"is not reached: {error}. Start it, or correct its address or Dask's settings"
             ) from error
+        self._lines[self._scheduler] = line
         return line
 
     def n_threads(self) -> int:

@@ -21,8 +21,8 @@ R = TypeVar("R")
 
 # Blocks in flight for each thread: so that none waits for the others, and no more of them are held than that.
 IN_FLIGHT = 2
-# The first part of the names of threads.
-THREADS = "colonnade-blocks"
+# The first part of the names of threads that work, and of those that read.
+THREADS, READING = "colonnade-blocks", "colonnade-reading"
 
 
 class Readable(Protocol):
@@ -32,8 +32,8 @@ class Readable(Protocol):
     def n_rows(self) -> int:
         """How many rows."""
 
-    def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
-        """Read each block, or those with these numbers, in their order."""
+    def blocks(self, numbers: Sequence[int] | None = None, *, n_threads: int = 1) -> Iterator[Block]:
+        """Read each block, or those with these numbers, in their order; by so many threads of this process."""
 
     def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
         """Cut all blocks, or these, into runs that are read apart from each other at little cost."""
@@ -54,11 +54,11 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Threads:
-    """Works in this process: the caller's thread reads, and as many others as there are cores work."""
+    """Works in this process: as many threads as there are cores decode, a batch ahead, and as many work."""
 
     def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block."""
-        return in_threads(work, rows.blocks(numbers))
+        return in_threads(work, rows.blocks(numbers, n_threads=n_cores()))
 
 
 def n_cores() -> int:
@@ -78,13 +78,42 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         if n_threads == 1 or is_within or (isinstance(items, Sized) and len(items) < 2):
             yield from map(work, items)
             return
-        yield from _in_order(_threads(os.getpid(), n_threads), work, items, n_threads * IN_FLIGHT)
+        yield from _in_order(_threads(os.getpid(), n_threads, THREADS), work, items, n_threads * IN_FLIGHT)
+
+
+Steps = Iterable[tuple[T, Sequence[Callable[[], object]]]]
+
+
+def in_step(steps: Steps[T]) -> Iterator[T]:
+    """Give what steps are for, in their order, when the actions of a step are done: side by side, and one step ahead.
+
+    The threads that do them wait for nobody, so that whoever works may wait for them.
+    """
+    threads, waiting, ready = _threads(os.getpid(), n_cores(), READING), list[Future[object]](), list[T]()
+    try:
+        for aim, actions in steps:
+            waiting = [threads.submit(action) for action in actions]
+            yield from ready
+            for each in waiting:  # before the next step: it goes on where this one ends
+                each.result()
+            ready = [aim]
+        yield from ready
+    finally:
+        _end(waiting)
+
+
+def one_by_one(steps: Steps[T]) -> Iterator[T]:
+    """Give what steps are for, when their actions are done: here, when it is asked for."""
+    for aim, actions in steps:
+        for action in actions:
+            action()
+        yield aim
 
 
 @cache
-def _threads(_process: int, n_threads: int) -> ThreadPoolExecutor:
+def _threads(_process: int, n_threads: int, name: str) -> ThreadPoolExecutor:
     """Keep threads from one pass to the next, each of which may be short; a fork has none of them."""
-    return ThreadPoolExecutor(n_threads, THREADS)
+    return ThreadPoolExecutor(n_threads, name)
 
 
 def _in_order(threads: ThreadPoolExecutor, work: Callable[[T], R], items: Iterable[T], most: int) -> Iterator[R]:
@@ -97,9 +126,12 @@ def _in_order(threads: ThreadPoolExecutor, work: Callable[[T], R], items: Iterab
         while waiting:
             yield waiting.popleft().result()
     finally:
-        for each in waiting:
-            each.cancel()
-        wait(waiting)  # for those that had begun
+        _end(waiting)
+
+
+def _end(waiting: Iterable[Future[Any]]) -> None:
+    """Call off what has not begun, and wait for what has."""
+    wait([each for each in waiting if not each.cancel()])
 
 
 class _OneThread:

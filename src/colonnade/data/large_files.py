@@ -1,4 +1,4 @@
-"""Which tables stay in their files: Parquet files that are large, and data sets of pyarrow's."""
+"""Numbers in Parquet files: which tables stay there, large ones and data sets of pyarrow's, and how others are read."""
 
 from collections.abc import Sequence
 from functools import partial, reduce
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from colonnade.data.arrow_files import naming
-from colonnade.data.engines import Engine, Threads
+from colonnade.data.engines import Engine, Threads, in_threads, n_cores
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
 from colonnade.data.filling import filled
-from colonnade.data.sources import Roles, known_columns, read_marks, taken_columns
-from colonnade.data.streams import StreamedTable, open_rows
+from colonnade.data.sources import Roles, Source, known_columns, read_marks, taken_columns
+from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
 from colonnade.data.value_checks import check_columns, check_row_weights
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
@@ -26,12 +26,12 @@ from colonnade.protocol.policy import Policy
 STREAMED_BYTES = 1 << 28
 
 
-def streamed_table(
+def from_parquet(
     party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None, engine: Engine | None
-) -> StreamedTable | None:
-    """Open a table that stays in its files, and check its values in one pass; None where it is to be held in memory.
+) -> StreamedTable | Source | None:
+    """Open a table that stays in its files, and check its values in one pass; read it where it is small.
 
-    That is what is small, is in no Parquet file, has a key, or columns that are no numbers.
+    None of what is to be read otherwise: it is in no Parquet file, has a key, or columns that are no numbers.
     """
     asked = engine is not None or is_data_set(data)
     files = parquet_paths(party, data)
@@ -40,6 +40,7 @@ def streamed_table(
         _check_no_engine(party, engine, next(why for why, holds in held.items() if holds))
         return None
     from pyarrow import parquet
+    from pyarrow.types import is_integer
 
     with naming(f"Party {party!r}: the {'file' if str(files[0]) == str(data) else 'folder'} {str(data)!r}", files[0]):
         schema = parquet.read_schema(files[0])
@@ -57,12 +58,26 @@ def streamed_table(
     if is_data_set(data) and not _is_whole(data, schema, rows.n_rows):
         _check_no_engine(party, engine, "is a data set with a filter, partitions or a schema of its own")
         return None
-    if not rows.n_rows or not ordered or (not asked and rows.n_rows * len(ordered) * 8 <= STREAMED_BYTES):
+    if not rows.n_rows or not ordered:
         return None
+    integers = tuple(is_integer(schema.field(name).type) for name in ordered)
     weights, marks = _beside(party, data, taken)
+    if not asked and rows.n_rows * len(ordered) * 8 <= STREAMED_BYTES:
+        values, largest = _read(rows)
+        return Source(tuple(ordered), values, integers, largest, label, weights=weights, held_out=marks)
     table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
-    _check(party, table, [schema.field(name).type for name in ordered])
+    _check(party, table, integers)
     return table
+
+
+def _read(rows: ParquetRows) -> tuple[Floats, Floats]:
+    """Read all rows on all cores, shape (n_rows, n_columns), and the largest value in size of each column."""
+    import pyarrow as pa
+
+    values = np.empty((rows.n_rows, len(rows.columns)), order="F")
+    largest = reduce(np.maximum, in_threads(_largest, rows.blocks_of(values, n_threads=n_cores())))
+    pa.default_memory_pool().release_unused()  # what batches took, which Arrow keeps for others
+    return values, largest
 
 
 def _check_numbers(party: str, files: Sequence[Path], schema: Any, others: Sequence[str]) -> None:
@@ -111,15 +126,14 @@ def _beside(party: str, data: object, taken: dict[str, str]) -> tuple[Floats | N
     return read.values[:, 0] if weight else None, marks
 
 
-def _check(party: str, table: StreamedTable, kinds: list[Any]) -> None:
+def _check(party: str, table: StreamedTable, integers: Sequence[bool]) -> None:
     """Read all values once: what is wrong with one is said now, not in a job."""
-    import pyarrow.types as t
 
     def column(place: int) -> Floats:
         return np.concatenate(list(table.map(partial(_column, place))))
 
     largest = reduce(np.maximum, table.map(_largest))
-    check_columns(party, table.rows.columns, largest, column, [t.is_integer(kind) for kind in kinds])
+    check_columns(party, table.rows.columns, largest, column, integers)
 
 
 def _largest(block: Block) -> Floats:

@@ -5,9 +5,10 @@ rows. Files that change between two passes are no table any more.
 """
 
 import platform
-from collections.abc import Collection, Container, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.arrow_files import check_same, naming
-from colonnade.data.engines import Engine, Threads
+from colonnade.data.engines import Engine, Threads, in_step, one_by_one
 from colonnade.errors import EngineError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
@@ -26,13 +27,15 @@ from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.row_blocks import taken
 
 R = TypeVar("R")
+# Makes room for these rows, all columns.
+Room = Callable[[slice], Floats]
 
-# Rows that are decoded at once: eight blocks.
-BATCH_ROWS = 8 * BLOCK_ROWS
+# Blocks that are decoded at once, at most: fewer where their numbers would take more bytes than this.
+BATCH_BLOCKS, BATCH_BYTES = 8, 1 << 25
 # Rows that another machine reads for one task, or more: sending it takes milliseconds, as the work on one block may.
 PIECE_ROWS = 16 * BLOCK_ROWS
-# Of a file, read in pieces: whole groups of rows may be large.
-BUFFER_BYTES = 1 << 20
+# Of a column in a file, read in pieces: whole groups of rows may be large.
+BUFFER_BYTES = 1 << 18
 # Of a file, stopped within it: as many jobs as read it in turn, window by window.
 MOST_STOPPED = 4
 _STOPPING = Lock()
@@ -61,6 +64,31 @@ class RowGroup:
     end: int
 
 
+@dataclass(frozen=True)
+class Run:
+    """Groups of a file that follow each other, small ones perhaps: rows `first` to `end`, and no wanted ones beyond."""
+
+    file: Path
+    groups: list[int]
+    first: int
+    end: int
+    end_of_groups: int
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Some rows of a file, to be read column by column.
+
+    `parts` says where they go: into which array, and which of them; `whole` are the blocks that are whole then.
+    """
+
+    file: Path
+    columns: list[Iterator[Any]]
+    n_rows: int
+    parts: list[tuple[Floats, slice]] = field(default_factory=list)
+    whole: list[Block] = field(default_factory=list)
+
+
 @dataclass(frozen=True, eq=False)
 class ParquetRows:
     """Columns of Parquet files, in the order given, as float64; `where` names them in errors.
@@ -84,19 +112,29 @@ class ParquetRows:
         """How many rows all files have."""
         return self.groups[-1].end if self.groups else 0
 
-    def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
-        """Read each block, or those with these numbers, and no group of rows that has none of them."""
+    def blocks(self, numbers: Sequence[int] | None = None, *, n_threads: int = 1) -> Iterator[Block]:
+        """Read each block, or those with these numbers, and no group of rows that has none of them.
+
+        More threads than one decode ahead of who asks, each of them some of the columns.
+        """
         n_blocks = n_blocks_of(self.n_rows)
         self.check_unchanged()
         if isinstance(numbers, range) and numbers.step == 1 and len(numbers) < n_blocks:
             with _STOPPING:
-                reader = self._stopped.pop(numbers.start, None) or self._read(range(numbers.start, n_blocks))
+                reader = self._stopped.pop(numbers.start, None)
+            reader = reader or self._read(range(numbers.start, n_blocks), n_threads)
             yield from islice(reader, len(numbers))
             if numbers.stop < n_blocks:
                 self._stop(numbers.stop, reader)
         else:
-            yield from self._read(range(n_blocks) if numbers is None else frozenset(numbers))
+            yield from self._read(range(n_blocks) if numbers is None else frozenset(numbers), n_threads)
         # What was read of files that were being written is nothing: nobody is given the end of it.
+        self.check_unchanged()
+
+    def blocks_of(self, values: Floats, *, n_threads: int) -> Iterator[Block]:
+        """Read all rows into an array of this shape, (n_rows, n_columns), and give its blocks as they are filled."""
+        self.check_unchanged()
+        yield from self._read(range(n_blocks_of(self.n_rows)), n_threads, values.__getitem__)
         self.check_unchanged()
 
     def _stop(self, number: int, reader: Iterator[Block]) -> None:
@@ -105,21 +143,76 @@ class ParquetRows:
                 self._stopped.pop(next(iter(self._stopped)))
             self._stopped[number] = reader
 
-    def _read(self, wanted: Collection[int]) -> Iterator[Block]:
-        parts: dict[int, Floats] = {}
-        for first, columns in self._batches(wanted):
-            end = first + len(columns[0])
-            for number in range(first // BLOCK_ROWS, (end - 1) // BLOCK_ROWS + 1):
-                if number not in wanted:
-                    continue
-                start = number * BLOCK_ROWS
-                length = min(BLOCK_ROWS, self.n_rows - start)
-                values = parts.setdefault(number, np.empty((length, len(columns)), order="F"))
-                low, high = max(first, start), min(end, start + length)
-                for place, column in enumerate(columns):
-                    values[low - start : high - start, place] = column[low - first : high - first]
-                if high == start + length:
-                    yield Block(number, parts.pop(number))
+    def _read(self, wanted: Collection[int], n_threads: int, room: Room | None = None) -> Iterator[Block]:
+        shares = np.array_split(np.arange(len(self.columns)), min(n_threads, len(self.columns)))
+        steps = (
+            (batch.whole, [partial(self._fill, batch, share.tolist()) for share in shares])
+            for batch in self._batches(wanted, room or self._empty)
+        )
+        for whole in in_step(steps) if n_threads > 1 else one_by_one(steps):
+            yield from whole
+
+    def _batches(self, wanted: Collection[int], room: Room) -> Iterator[Batch]:
+        """Open the files that have wanted blocks, and make room for their rows.
+
+        A block may begin in one batch, and end in another. Columns are read apart from each other, as many rows of each
+        as stay in the cache until they are where they belong.
+        """
+        from pyarrow import parquet
+
+        begun: dict[int, Floats] = {}
+        n_rows, names = self._n_rows_at_once, self.columns
+        runs = _runs([group for group in self.groups if _has_any(group, wanted)], wanted)
+        for path, of_file in groupby(runs, key=attrgetter("file")):
+            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
+                for run in of_file:
+                    columns = [file.iter_batches(n_rows, run.groups, [name], use_threads=False) for name in names]
+                    for first in range(run.first, run.end, n_rows):
+                        batch = Batch(path, columns, min(n_rows, run.end_of_groups - first))
+                        self._make_room(batch, wanted, slice(first, min(first + n_rows, run.end)), begun, room)
+                        yield batch
+
+    def _make_room(
+        self, batch: Batch, wanted: Container[int], read: slice, begun: dict[int, Floats], room: Room
+    ) -> None:
+        """Find a place for those of these rows that are of wanted blocks."""
+        for number in range(read.start // BLOCK_ROWS, (read.stop - 1) // BLOCK_ROWS + 1):
+            if number not in wanted:
+                continue
+            start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, self.n_rows)
+            values = begun.pop(number, None)
+            if values is None:
+                values = room(slice(start, stop))
+            low, high = max(read.start, start), min(read.stop, stop)
+            batch.parts.append((values[low - start : high - start], slice(low - read.start, high - read.start)))
+            if high < stop:
+                begun[number] = values
+            else:
+                batch.whole.append(Block(number, values))
+
+    def _fill(self, batch: Batch, places: list[int]) -> None:
+        """Decode some columns of a batch, and put them where they belong."""
+        with self._reading(batch.file):
+            for place in places:
+                read = next(batch.columns[place], None)
+                if read is None or read.num_rows != batch.n_rows:
+                    raise self._changed()
+                numbers = _numbers(read.column(self.columns[place]))
+                for values, rows in batch.parts:
+                    values[:, place] = numbers[rows]
+
+    def _empty(self, rows: slice) -> Floats:
+        import pyarrow as pa
+
+        # Of Arrow's memory, which it keeps from batch to batch: the system's costs as much time as decoding does.
+        length = rows.stop - rows.start
+        room = pa.allocate_buffer(8 * length * len(self.columns))
+        return np.frombuffer(room).reshape((length, len(self.columns)), order="F")
+
+    @property
+    def _n_rows_at_once(self) -> int:
+        block_bytes = 8 * len(self.columns) * BLOCK_ROWS
+        return max(1, min(BATCH_BLOCKS, BATCH_BYTES // block_bytes)) * BLOCK_ROWS
 
     def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
         """Cut all blocks, or these, into runs that begin in other groups of rows, of `PIECE_ROWS` rows or more.
@@ -140,24 +233,6 @@ class ParquetRows:
                 piece, n_read = [], 0
         if piece:
             yield piece
-
-    def _batches(self, wanted: Collection[int]) -> Iterator[tuple[int, list[Floats]]]:
-        """Read the groups of rows that have wanted blocks: the first row of each batch, and its columns."""
-        from pyarrow import parquet
-
-        end = (max(wanted, default=-1) + 1) * BLOCK_ROWS
-        needed = (group for group in self.groups if _has_any(group, wanted))
-        for path, groups in groupby(needed, key=attrgetter("file")):
-            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
-                for group in groups:
-                    first = group.first
-                    for batch in file.iter_batches(BATCH_ROWS, [group.number], list(self.columns)):
-                        yield first, [_numbers(batch.column(name)) for name in self.columns]
-                        first += batch.num_rows
-                        if end <= first < group.end:  # what is left of the group is of no wanted block
-                            return
-                    if first != group.end:
-                        raise self._changed()
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
@@ -215,6 +290,13 @@ def open_rows(where: str, files: Sequence[Path], columns: Sequence[str]) -> Parq
                 groups.append(RowGroup(path, number, n_rows, end))
                 n_rows = end
     return ParquetRows(where, tuple(files), tuple(columns), tuple(groups), seen)
+
+
+def _runs(groups: Sequence[RowGroup], wanted: Collection[int]) -> Iterator[Run]:
+    end = (max(wanted, default=-1) + 1) * BLOCK_ROWS  # what is left of a group there is of no wanted block
+    for (path, _), numbered in groupby(enumerate(groups), key=lambda each: (each[1].file, each[1].number - each[0])):
+        run = [group for _, group in numbered]
+        yield Run(path, [group.number for group in run], run[0].first, min(run[-1].end, end), run[-1].end)
 
 
 def _has_any(group: RowGroup, wanted: Container[int]) -> bool:

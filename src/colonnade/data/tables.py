@@ -13,7 +13,7 @@ from colonnade.contracts import Alignment, Keys
 from colonnade.data.engines import Engine, in_threads, n_cores
 from colonnade.data.filling import largest_in_size
 from colonnade.data.keys import Duplicates
-from colonnade.data.large_files import streamed_table
+from colonnade.data.large_files import from_parquet
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.streams import StreamedTable
 from colonnade.data.text_labels import levels_left
@@ -153,10 +153,11 @@ def read_table(
     looked at.
     """
     roles, policy = Roles(label, key, weight, split, duplicates), policy or Policy(level="open")
-    if (streamed := streamed_table(party, data, roles, policy, prepare, engine)) is not None:
-        return streamed
+    found = from_parquet(party, data, roles, policy, prepare, engine)
+    if isinstance(found, StreamedTable):
+        return found
     read = from_frame if has_names(data) else from_array
-    source = read(party, data, roles, policy, prepare)
+    source = found or read(party, data, roles, policy, prepare)
     check_columns(party, source.names, source.largest, source.values.T.__getitem__, source.integers)
     values = source.values
     values.setflags(write=False)

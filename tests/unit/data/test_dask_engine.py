@@ -237,6 +237,24 @@ def test_a_cluster_that_is_not_there_is_named(path: Path) -> None:
         list(DaskEngine("tcp://127.0.0.1:1").map(dask_trial.its_process, rows))
 
 
+def test_who_waits_for_a_scheduler_is_told_so_within_two_seconds(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time is that of the first try: what it takes on a busy machine to give up is not counted."""
+    import dask
+
+    told: list[str] = []
+    monkeypatch.setattr(dask_engine.warnings, "warn", lambda message, **_: told.append(message))
+    rows = open_rows("the table", [path], NAMES)
+    for seconds, n_told in ((1, 0), (3, 1)):
+        with (
+            dask.config.set({"distributed.comm.timeouts.connect": f"{seconds}s"}),
+            pytest.raises(cn.EngineError, match=r"tcp://127.0.0.1:1 is not reached"),
+        ):
+            list(DaskEngine("tcp://127.0.0.1:1").map(dask_trial.its_process, rows))
+        assert len(told) == n_told
+    assert told == ["Waiting for the Dask scheduler at tcp://127.0.0.1:1, for 3 seconds at most."]
+    assert dask_engine.NOTICE_SECONDS < 2
+
+
 def test_a_cluster_without_processes_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from distributed import LocalCluster
 

@@ -19,12 +19,12 @@ from numpy.testing import assert_array_equal
 from pyarrow import csv, parquet
 
 import colonnade as cn
-from colonnade.data import large_files
-from colonnade.data.engines import Threads
+from colonnade.data import engines, large_files, streams
+from colonnade.data.engines import Threads, n_cores
 from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS, values_of
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, values_of
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.sharpened import SharpenedScores
@@ -57,7 +57,10 @@ def values(table: Any) -> Floats:
     return np.concatenate(list(table.map(values_of)))
 
 
-@pytest.mark.parametrize("groups", [(10_000,), (BLOCK_ROWS,), (1, 20_000, 333), (N_ROWS,)])
+GROUPS = [(10_000,), (BLOCK_ROWS,), (1, 20_000, 333), (1_000,), (N_ROWS,)]
+
+
+@pytest.mark.parametrize("groups", GROUPS)
 def test_blocks_are_the_same_rows_however_the_file_groups_them(tmp_path: Path, groups: tuple[int, ...]) -> None:
     table = streamed(written(tmp_path, groups))
     assert [len(block) for block in table.map(values_of)] == [BLOCK_ROWS] * 3 + [777]
@@ -69,17 +72,74 @@ def test_blocks_are_the_same_rows_however_the_file_groups_them(tmp_path: Path, g
 
 
 def test_only_groups_that_have_rows_asked_for_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
+    read: list[tuple[str, int]] = []
     whole = parquet.ParquetFile.iter_batches
 
-    def spied(self: Any, size: int, groups: list[int], *rest: Any) -> Any:
-        read.extend(groups)
-        return whole(self, size, groups, *rest)
+    def spied(self: Any, size: int, groups: list[int], columns: list[str], **options: Any) -> Any:
+        read.extend((column, group) for column in columns for group in groups)
+        return whole(self, size, groups, columns, **options)
 
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", spied)
     table = streamed(written(tmp_path, (BLOCK_ROWS,)))
     list(table.map(values_of, [2]))
-    assert read == [2]
+    assert sorted(read) == [(name, 2) for name in NAMES]
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("n_threads", [1, 2, 3, 9])
+def test_any_number_of_threads_reads_the_same_blocks_in_their_order(
+    tmp_path: Path, groups: tuple[int, ...], n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = streamed(written(tmp_path, groups)).rows
+    for at_once in (1, 2, 8):
+        monkeypatch.setattr(streams, "BATCH_BLOCKS", at_once)
+        for numbers in (None, [1, 3], [0], range(1, 3), []):
+            found = list(rows.blocks(numbers, n_threads=n_threads))
+            assert [block.number for block in found] == list(range(4) if numbers is None else numbers)
+            for block in found:
+                assert_array_equal(block.values, VALUES[block.rows])
+    held = np.empty_like(VALUES)
+    assert all(np.shares_memory(block.values, held) for block in rows.blocks_of(held, n_threads=n_threads))
+    assert_array_equal(held, VALUES)
+
+
+def test_wide_rows_are_decoded_fewer_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is read ahead is bounded by bytes, and is a block at least."""
+    rows = streamed(written(tmp_path)).rows
+    assert rows._n_rows_at_once == 8 * BLOCK_ROWS
+    for n_bytes, n_blocks in ((3 * 4 * 8 * BLOCK_ROWS, 3), (1, 1)):
+        monkeypatch.setattr(streams, "BATCH_BYTES", n_bytes)
+        assert rows._n_rows_at_once == n_blocks * BLOCK_ROWS
+
+
+def handles_on(path: Path) -> int:
+    """Count how often this process has a file open."""
+    return sum(os.path.realpath(handle) == str(path.resolve()) for handle in Path("/proc/self/fd").iterdir())
+
+
+def test_a_pass_that_is_abandoned_or_fails_leaves_no_thread_reading_and_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streams, "BATCH_BLOCKS", 1)
+    table = streamed(written(tmp_path, (1_000,)))
+    blocks = table.rows.blocks(n_threads=2)
+    next(blocks)
+    assert handles_on(tmp_path / "t.parquet") == 1
+    blocks.close()  # type: ignore[attr-defined]
+    found = table.map(values_of)
+    next(found)
+    found.close()  # type: ignore[attr-defined]
+    with pytest.raises(ZeroDivisionError):
+        list(table.map(failing))
+    del blocks, found
+    assert handles_on(tmp_path / "t.parquet") == 0
+    left = [each.name for each in threading.enumerate() if each.name.startswith(engines.READING)]
+    assert len(left) <= n_cores()
+    assert engines._threads(os.getpid(), n_cores(), engines.READING)._work_queue.empty()
+
+
+def failing(block: Block) -> float:
+    return 1 / (block.number - 1)
 
 
 def test_who_reads_on_reads_no_group_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,16 +147,17 @@ def test_who_reads_on_reads_no_group_twice(tmp_path: Path, monkeypatch: pytest.M
     table, read = streamed(written(tmp_path, (N_ROWS,))), []
     batches = parquet.ParquetFile.iter_batches
 
-    def noted(self: Any, *arguments: Any) -> Any:
+    def noted(self: Any, *arguments: Any, **options: Any) -> Any:
         read.append(arguments[1])
-        return batches(self, *arguments)
+        return batches(self, *arguments, **options)
 
     monkeypatch.setattr(parquet.ParquetFile, "iter_batches", noted)
     for windows in ([range(1), range(1, 2), range(2, 4)], [range(2), range(2), range(2, 3), range(2, 4), range(3, 4)]):
         for window in windows:
             found = np.concatenate(list(table.map(values_of, window)))
             assert_array_equal(found, VALUES[window.start * BLOCK_ROWS : window.stop * BLOCK_ROWS])
-        assert len(read) == sum(window.start == 0 for window in windows) + (len(windows) == 5)
+        n_begun = sum(window.start == 0 for window in windows) + (len(windows) == 5)
+        assert len(read) == len(NAMES) * n_begun, "each column once"
         read.clear()
     assert pickle.loads(pickle.dumps(table.rows)).n_rows == N_ROWS, "it can be sent to other machines"  # noqa: S301
     assert not table.rows._stopped
@@ -302,10 +363,15 @@ def test_a_file_that_changed_is_used_no_more(tmp_path: Path, change: Any) -> Non
             use()
 
 
-@pytest.mark.parametrize("change", [change_by_rewriting, change_by_replacing])
-def test_a_file_that_changes_while_it_is_read_gives_nothing_whole(tmp_path: Path, change: Any) -> None:
+@pytest.mark.parametrize("n_threads", [1, 2])
+@pytest.mark.parametrize("change", [change_by_rewriting, change_by_replacing, change_by_cutting, Path.unlink])
+def test_a_file_that_changes_while_it_is_read_gives_nothing_whole(
+    tmp_path: Path, change: Any, n_threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is a thread that reads ahead which meets the change."""
+    monkeypatch.setattr(streams, "BATCH_BLOCKS", 1)
     table = streamed(written(tmp_path))
-    blocks = table.rows.blocks()
+    blocks = table.rows.blocks(n_threads=n_threads)
     next(blocks)
     change(tmp_path / "t.parquet")
     with pytest.raises(cn.InputError, match="its table changed while it was in use"):
@@ -333,17 +399,12 @@ def test_a_file_that_says_it_has_other_rows_is_no_table(tmp_path: Path) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-import numpy as np, pyarrow as pa, pyarrow.dataset as ds
+import pyarrow.dataset as ds
 from pyarrow import csv, parquet
 import colonnade as cn
 from colonnade.kernels import per_row
 per_row.KEPT_ROWS = 1 << 18  # so that few rows are many
-path, n_rows = sys.argv[1], int(sys.argv[2])
-schema = pa.schema([(name, pa.float64()) for name in "abcdefghij"])
-with parquet.ParquetWriter(path, schema) as writer:
-    for seed in range(n_rows // 500_000):
-        rng = np.random.default_rng(seed)
-        writer.write_table(pa.table({name: rng.normal(size=500_000) for name in "abcdefghij"}))
+path = sys.argv[1]
 federation = cn.Federation([
     cn.Party("one", ds.dataset(path), policy=cn.Policy(level="open", columns=list("abcde"))),
     cn.Party("two", ds.dataset(path), label="j", policy=cn.Policy(level="open", columns=list("fghij"))),
@@ -357,19 +418,19 @@ print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
 """
 
 
+def peak_of_a_child(path: Path, n_rows: int, group_rows: int) -> int:
+    """Write a table of ten columns, and let a process of its own fit it: its most memory, in MB."""
+    rng = np.random.default_rng(n_rows)
+    table = pa.table({name: rng.normal(size=n_rows) for name in "abcdefghij"})
+    parquet.write_table(table, path, row_group_size=group_rows, use_dictionary=False)
+    command = [sys.executable, "-c", CHILD, str(path)]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
 @pytest.mark.slow
-def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
-    """5 million rows are 400 MB of numbers; 1 million take nearly as much memory as they do."""
-    small, large = (
-        int(
-            subprocess.run(
-                [sys.executable, "-c", CHILD, str(tmp_path / f"{n}.parquet"), str(n)],
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-        )
-        for n in (1_000_000, 5_000_000)
-    )
+@pytest.mark.parametrize("group_rows", [500_000, 5_000_000, 1_000], ids=["groups", "one group", "tiny groups"])
+def test_memory_does_not_grow_with_the_table(tmp_path: Path, group_rows: int) -> None:
+    """5 million rows are 400 MB of numbers, in one group of rows or in many; 1 million take nearly as much memory."""
+    small, large = (peak_of_a_child(tmp_path / f"{n}.parquet", n, group_rows) for n in (1_000_000, 5_000_000))
     assert large < 600
     assert large - small < 100
