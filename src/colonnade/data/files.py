@@ -28,6 +28,8 @@ ACCEPTED = (
 PARQUET = (".parquet",)
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 IPC = (".arrow", ".feather")
+# Of a data set: how much is read ahead, which pyarrow's own numbers would make a gigabyte of sixty columns.
+_SCANNING = {"batch_size": 65_536, "batch_readahead": 2, "fragment_readahead": 1}
 # Of all columns, those to be read, in the order wanted.
 Choose: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
@@ -50,12 +52,15 @@ class Opened:
         What whoever handed it in should know of how it is read.
     place : callable
         Says where a row, counted from 0, stands.
+    is_held : bool
+        Whether it was in memory already when it was handed in.
     """
 
     batches: Any
     n_rows: int | None = None
     notes: tuple[str, ...] = ()
     place: Place = BY_NUMBER
+    is_held: bool = False
 
 
 def open_table(
@@ -73,7 +78,7 @@ def open_table(
     elif isinstance(data, Query):
         opened = _held(read_query(where, data, lambda schema: chosen_columns(where, schema, choose)))
     else:
-        opened = Opened(_stream(where, data, choose))
+        opened = Opened(_stream(where, data, choose), is_held=hasattr(data, "__len__"))
     return replace(opened, batches=plain_types(where, opened.batches))
 
 
@@ -148,12 +153,13 @@ def _is_folder(party: str, path: Path) -> bool:
 def _stream(where: str, data: object, choose: Choose) -> Any:
     """Open what exports an Arrow stream, or one batch."""
     import pyarrow as pa
+    from pyarrow.dataset import Dataset
 
     try:
         if hasattr(data, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(data)
         elif hasattr(data, "scanner"):
-            reader = data.scanner().to_reader()
+            reader = data.scanner(**_SCANNING if isinstance(data, Dataset) else {}).to_reader()
         else:
             reader = pa.table(data).to_reader()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

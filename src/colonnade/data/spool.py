@@ -8,7 +8,7 @@ import os
 import platform
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -40,14 +40,15 @@ class _PrivateFile:
         self._let_go = weakref.finalize(self, file.close)
         self.size = 0
 
-    def write(self, content: AnyColumn) -> None:
-        """Write to its end; where that fails, all of it goes."""
+    def write(self, content: AnyColumn, start: int | None = None) -> None:
+        """Write to its end, or in place of what begins there; where that fails, all of it goes."""
         try:
+            os.lseek(self._file, self.size if start is None else start, os.SEEK_SET)
             disk.write(self._file, content.data.cast("B"))
         except OSError as error:
             self._let_go()
             self._no_room(error)
-        self.size += content.nbytes
+        self.size += content.nbytes if start is None else 0
 
     def read(self, start: int, into: AnyColumn) -> None:
         """Read as many bytes as there is room for."""
@@ -111,15 +112,23 @@ class SpooledRows:
 
     def column(self, name: str) -> Floats:
         """Read one column of all rows."""
-        before, kind = self.columns.index(name), self._kinds[self.columns.index(name)]
-        row_bytes = sum(each.itemsize for each in self._kinds)
-        offset = sum(each.itemsize for each in self._kinds[:before])
-        values = np.empty(self.n_rows)
-        for start in range(0, self.n_rows, BLOCK_ROWS):
-            part = np.empty(min(BLOCK_ROWS, self.n_rows - start), kind)
-            self._file.read(start * row_bytes + len(part) * offset, part)
-            values[start : start + len(part)] = part
-        return values
+        return np.concatenate([np.empty(0), *(part for _, part in self._parts(name))])
+
+    def change_column(self, name: str, change: Callable[[AnyColumn], AnyColumn]) -> None:
+        """Write other values in place of a column's, block by block, before anybody else reads them."""
+        for start, part in self._parts(name):
+            part[:] = change(part)
+            self._file.write(part, start)
+
+    def _parts(self, name: str) -> Iterator[tuple[int, AnyColumn]]:
+        """Read a column, block by block, each with its place in the file."""
+        place = self.columns.index(name)
+        row_bytes, before = (sum(each.itemsize for each in kinds) for kinds in (self._kinds, self._kinds[:place]))
+        for first in range(0, self.n_rows, BLOCK_ROWS):
+            part = np.empty(min(BLOCK_ROWS, self.n_rows - first), self._kinds[place])
+            start = first * row_bytes + len(part) * before
+            self._file.read(start, part)
+            yield start, part
 
     def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
         """Give single blocks: each is read apart from the others."""

@@ -19,6 +19,7 @@ import numpy as np
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.arrow_files import check_same, naming
 from colonnade.data.engines import Engine, Threads
+from colonnade.data.spool import SpooledRows
 from colonnade.errors import EngineError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
@@ -238,17 +239,18 @@ def _numbers(column: Any) -> Floats:
 class StreamedTable:
     """A party's table in files; `read_table` makes it of those that are large. Its rows are read anew in each pass.
 
-    Weights and marks of rows to hold out are kept in memory.
+    They are in the owner's Parquet files, or in a file of this process. Weights and marks of rows to hold out are kept
+    in memory.
     """
 
-    rows: ParquetRows
+    rows: ParquetRows | SpooledRows
     feature_names: tuple[str, ...]
     label_name: str | None = None
     weight_column: Floats | None = field(default=None, repr=False)
     split_column: Flags | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     engine: Engine = field(default_factory=Threads)
-    label_levels: tuple[str, ...] | None = field(default=None, init=False)
+    label_levels: tuple[str, ...] | None = None
     key_digest: bytes | None = field(default=None, init=False)
     keys: Keys | None = field(default=None, init=False)
     alignment: Alignment | None = field(default=None, init=False)

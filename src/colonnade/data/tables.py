@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
+from colonnade.data import large_files
 from colonnade.data.engines import Engine, in_threads, n_cores
 from colonnade.data.filling import largest_in_size
 from colonnade.data.keys import Duplicates
-from colonnade.data.large_files import streamed_table
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
+from colonnade.data.spool import SpooledRows
 from colonnade.data.streams import StreamedTable
 from colonnade.data.text_labels import levels_left
 from colonnade.data.unprepared import Unprepared
@@ -153,16 +154,28 @@ def read_table(
     looked at.
     """
     roles, policy = Roles(label, key, weight, split, duplicates), policy or Policy(level="open")
-    if (streamed := streamed_table(party, data, roles, policy, prepare, engine)) is not None:
+    if (streamed := large_files.streamed_table(party, data, roles, policy, prepare, engine)) is not None:
         return streamed
-    read = from_frame if has_names(data) else from_array
-    source = read(party, data, roles, policy, prepare)
-    check_columns(party, source.names, source.largest, source.values.T.__getitem__, source.integers)
-    values = source.values
-    values.setflags(write=False)
-    feature_names = source.names if source.label_name is None else source.names[:-1]
+    if has_names(data):
+        source = from_frame(party, data, roles, policy, prepare, large_files.STREAMED_BYTES)
+    else:
+        source = from_array(party, data, roles, policy, prepare)
+    check_columns(party, source.names, source.largest, source.column, source.integers)
     if source.weights is not None:
         check_row_weights(party, source.weights)
+    feature_names = source.names if source.label_name is None else source.names[:-1]
+    values = source.values
+    if isinstance(values, SpooledRows):
+        return StreamedTable(
+            values,
+            feature_names,
+            source.label_name,
+            source.weights,
+            source.held_out,
+            source.notes,
+            label_levels=source.label_levels,
+        )
+    values.setflags(write=False)
     table = ArrayTable(
         values,
         feature_names if source.unprepared is None else source.unprepared.names,

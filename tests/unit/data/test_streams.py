@@ -21,6 +21,7 @@ from pyarrow import csv, parquet
 import colonnade as cn
 from colonnade.data import large_files
 from colonnade.data.engines import Threads
+from colonnade.data.spool import SpooledRows
 from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
@@ -175,7 +176,9 @@ def test_small_files_are_held_and_large_ones_stay(tmp_path: Path, monkeypatch: p
     keyed = read_table("bank", written(tmp_path, id=np.arange(N_ROWS)), key="id")
     assert isinstance(keyed, ArrayTable), "what has a key may be aligned"
     text = read_table("bank", written(tmp_path, y=["yes", "no"] * (N_ROWS // 2) + ["no"]), label="y")
-    assert isinstance(text, ArrayTable)
+    assert isinstance(text, StreamedTable)
+    assert isinstance(text.rows, SpooledRows), "its numbers are in no file but one of our own"
+    assert text.label_levels == ("no", "yes")
 
 
 def test_a_folder_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
