@@ -3,6 +3,7 @@
 pyarrow is imported only when one comes in, a database's driver only for a query.
 """
 
+import math
 import os
 import stat
 from collections import Counter
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
-from colonnade.data.csv_files import read_csv, sniff
+from colonnade.data.csv_files import CsvFile, sniff
+from colonnade.data.csv_reading import open_csv
 from colonnade.data.databases import ADDRESS, Query, read_query
 from colonnade.data.filling import let_go
 from colonnade.data.plain_types import plain_types
@@ -64,17 +66,26 @@ class Opened:
 
 
 def open_table(
-    party: str, data: object, choose: Choose = list, *, keys: Sequence[str] = (), as_text: Choose = _none
+    party: str,
+    data: object,
+    choose: Choose = list,
+    *,
+    keys: Sequence[str] = (),
+    as_text: Choose = _none,
+    most: float = math.inf,
 ) -> Opened:
     """Open a frame, a file, a folder or a query; nothing but the columns that `choose` returns is read.
 
     `choose` is given the names of all columns, each of its own, without a pandas index; `as_text` those that it chose,
     and says which are read as text, as `keys` are, where a file does not say what they are. "NA" is missing in a text,
-    but not in a key.
+    but not in a key. Of a CSV file, `most` bytes are read before anything is given, so that types are known: if later
+    rows are of others, whoever reads them is told so by a `RereadError`, and opens what it names.
     """
     where = f"Party {party!r}"
-    if isinstance(data, str | os.PathLike):
-        opened = _open_path(party, Path(data), choose, keys, as_text)
+    if isinstance(data, CsvFile):
+        opened = _open_csv(party, data, choose, keys, as_text, most)
+    elif isinstance(data, str | os.PathLike):
+        opened = _open_path(party, Path(data), choose, keys, as_text, most)
     elif isinstance(data, Query):
         opened = _held(read_query(where, data, lambda schema: chosen_columns(where, schema, choose)))
     else:
@@ -104,7 +115,7 @@ def is_data_set(data: object) -> bool:
     )
 
 
-def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose) -> Opened:
+def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose, most: float) -> Opened:
     where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
 
     def chosen(schema: Any) -> list[str]:
@@ -118,12 +129,16 @@ def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_t
     if name.endswith(IPC):
         return _held(open_ipc(where, path, chosen))
     if name.endswith(CSV):
-        file = sniff(where, path)
-        columns = _checked(where, file.header, choose)
-        table, file = read_csv(where, file, columns, keys, as_text(columns))
-        note = file.note()
-        return replace(_held(table), notes=(note,) if note else (), place=file.place)
+        return _open_csv(party, sniff(where, path), choose, keys, as_text, most)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")
+
+
+def _open_csv(party: str, file: CsvFile, choose: Choose, keys: Sequence[str], as_text: Choose, most: float) -> Opened:
+    where = f"Party {party!r}: the file {str(file.path)!r}"
+    columns = _checked(where, file.header, choose)
+    batches, file = open_csv(where, file, columns, keys, as_text(columns), most)
+    note = file.note()
+    return Opened(batches, notes=(note,) if note else (), place=file.place)
 
 
 def _held(table: Any) -> Opened:

@@ -3,6 +3,7 @@
 Named tables (frames and files) all go one way, through Arrow; pyarrow is imported only when one comes in.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy.typing as npt
 
 from colonnade.contracts import Keys
 from colonnade.data.column_rules import allowed_columns, no_such_column
+from colonnade.data.csv_reading import RereadError
 from colonnade.data.databases import Query
 from colonnade.data.files import ACCEPTED, Opened, open_table
 from colonnade.data.filling import Filled, Sized, filled, largest_in_size, sized
@@ -157,14 +159,19 @@ def from_frame(
     from pyarrow.types import is_integer
 
     may_spool = prepare is None and not keys  # rows with a key may be put into another order
-    opened = open_table(party, data, chosen, keys=keys, as_text=as_text)
+    held = most if may_spool else math.inf
+    opened = open_table(party, data, chosen, keys=keys, as_text=as_text, most=held)
     schema = opened.batches.schema
     features = [name for name in schema.names if name not in taken]
     ordered = features + label if prepare is None else label
     numbers = [*ordered, *named.get("weight", [])]
     found = sized(opened.batches, opened.n_rows, len(numbers) * 8, most) if may_spool and not opened.is_held else None
     if found is not None and found.is_large:
-        return _spooled_source(party, opened, found, ordered, taken)
+        try:
+            return _spooled_source(party, opened, found, ordered, taken)
+        except RereadError as error:
+            file = error.file  # which is written otherwise than it begins
+        return from_frame(party, file, roles, policy, prepare, most)
     batches, n_rows, _ = found or Sized(opened.batches, opened.n_rows, False)
     read = filled(party, batches, n_rows, numbers)
     rest, n_columns = read.rest, len(ordered)
