@@ -258,18 +258,21 @@ class _Rows(io.RawIOBase):
 
     def give_back(self, content: bytes) -> None:
         """Read this again, before all else."""
-        self._waiting, self.n_quotes = content, 0
+        self._waiting, self.n_quotes = content + self._waiting, 0
 
     def readable(self) -> bool:
         """Say that it can be read."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read so many bytes, or fewer; none at the end."""
-        if self._waiting:
-            content, self._waiting = self._waiting[:size], self._waiting[size:]
-        else:
-            content = self._more(size)
+        """Read so many bytes; fewer are the last, as which pyarrow takes them."""
+        parts, missing = [self._waiting[:size]], size - len(self._waiting)
+        self._waiting = self._waiting[size:]
+        while missing > 0 and (more := self._more(missing)):
+            parts.append(more[:missing])
+            self._waiting = more[missing:]  # text may be longer in UTF-8
+            missing -= len(parts[-1])
+        content = b"".join(parts)
         self.n_quotes += content.count(QUOTE)
         return content
 

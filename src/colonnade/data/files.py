@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
 from colonnade.data.csv_files import CsvFile, sniff
 from colonnade.data.csv_reading import open_csv
-from colonnade.data.databases import ADDRESS, Query, read_query
-from colonnade.data.filling import let_go
+from colonnade.data.databases import ADDRESS, Query, open_query
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 from colonnade.options import listed
@@ -87,7 +86,7 @@ def open_table(
     elif isinstance(data, str | os.PathLike):
         opened = _open_path(party, Path(data), choose, keys, as_text, most)
     elif isinstance(data, Query):
-        opened = _held(read_query(where, data, lambda schema: chosen_columns(where, schema, choose)))
+        opened = Opened(open_query(where, data, lambda schema: chosen_columns(where, schema, choose), most))
     else:
         opened = Opened(_stream(where, data, choose), is_held=hasattr(data, "__len__"))
     return replace(opened, batches=plain_types(where, opened.batches))
@@ -127,7 +126,7 @@ def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_t
     if name.endswith(PARQUET):
         return Opened(*open_parquet(where, [path], chosen))
     if name.endswith(IPC):
-        return _held(open_ipc(where, path, chosen))
+        return Opened(open_ipc(where, path, chosen))
     if name.endswith(CSV):
         return _open_csv(party, sniff(where, path), choose, keys, as_text, most)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")
@@ -139,13 +138,6 @@ def _open_csv(party: str, file: CsvFile, choose: Choose, keys: Sequence[str], as
     batches, file = open_csv(where, file, columns, keys, as_text(columns), most)
     note = file.note()
     return Opened(batches, notes=(note,) if note else (), place=file.place)
-
-
-def _held(table: Any) -> Opened:
-    """Open a `pyarrow.Table` that nobody else holds: what was read of it is let go."""
-    import pyarrow as pa
-
-    return Opened(pa.RecordBatchReader.from_batches(table.schema, let_go(table.to_batches())), table.num_rows)
 
 
 def _is_folder(party: str, path: Path) -> bool:

@@ -114,7 +114,7 @@ class Party:
         table = self.table
         label = "" if table.label_name is None else f", label {table.label_name!r}"
         what = "features" if table.preparing is None else "columns to prepare"
-        where = ", in its files" if isinstance(table, StreamedTable) else ""
+        where = table.said if isinstance(table, StreamedTable) else ""
         return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} {what}{label}{where})"
 
 

@@ -69,8 +69,10 @@ class _Reader:
         for name, slip in self._slips.items():
             slip.look(batch[name], self.n_rows)
         for piece in pieces(batch):
-            if not self._is_wrong:  # of what is no table nothing need be kept
+            if not self._is_wrong:
                 self._spool.append([self._numbers(piece, *each) for each in enumerate(self._columns)])
+            elif self._words is not None:  # whether they are a label is told beside what is wrong
+                self._words.numbered(piece[self._label])
             if self._weight and self._weight not in self._slips:
                 self._weights.append(_floats(piece[self._weight], DOUBLE))
             if self._split and not self._unmarked:
@@ -92,10 +94,10 @@ class _Reader:
 
     def read(self) -> Spooled:
         """Give all that was read."""
-        places, levels = self._words.ordered() if self._words is not None and not self._is_wrong else (None, None)
+        places, levels = (None, None) if self._words is None else self._words.ordered()
         slips = [slip for name, slip in self._slips.items() if not (levels and name == self._label)]
         rows = self._spool.close()
-        if places is not None and self._label is not None:
+        if places is not None and self._label is not None and not slips:
             rows.change_column(self._label, lambda codes: places[codes.astype(np.int64)])
         return Spooled(
             self.n_rows,

@@ -263,6 +263,11 @@ class StreamedTable:
         """How many rows the table has."""
         return self.rows.n_rows
 
+    @property
+    def said(self) -> str:
+        """Say where its rows are."""
+        return ", in its files" if isinstance(self.rows, ParquetRows) else ", in a file of its own"
+
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, by the engine."""
         return self.engine.map(work, self.rows, numbers)
