@@ -16,7 +16,9 @@ from colonnade.data.engines import in_threads
 from colonnade.data.filling import let_go
 from colonnade.errors import InputError
 
-BLOCK_BYTES = 4 << 20  # a line is no longer
+# Read at once by each thread; and the longest that a line may be.
+PIECE_BYTES = 2 << 20
+LINE_BYTES = 8 << 20
 QUOTE = b'"'
 BYTE_ORDER = codecs.BOM_UTF8
 # What pyarrow says of bytes that are not UTF-8; where it quotes a row, its words begin otherwise.
@@ -124,7 +126,7 @@ def _parsed(rows: "_Rows", file: CsvFile, columns: Sequence[str], types: Mapping
     if rows.has_more:
         from pyarrow import csv as arrow_csv
 
-        with arrow_csv.open_csv(rows, *_options(file, columns, types, BLOCK_BYTES, may_quote=True)) as reader:
+        with arrow_csv.open_csv(rows, *_options(file, columns, types, LINE_BYTES, may_quote=True)) as reader:
             for batch in reader:
                 yield batch.select(list(columns))
 
@@ -134,7 +136,7 @@ def _pieces(rows: "_Rows") -> Iterator[bytes]:
     import pyarrow as pa
 
     begun = b""
-    while read := rows.read(BLOCK_BYTES):
+    while read := rows.read(PIECE_BYTES):
         content = begun + read
         quote = content.find(QUOTE)
         end = _end_of_line(content, len(content) if quote < 0 else quote)
@@ -144,7 +146,7 @@ def _pieces(rows: "_Rows") -> Iterator[bytes]:
         if quote >= 0:
             rows.give_back(begun)
             return
-        if len(begun) > BLOCK_BYTES:
+        if len(begun) > LINE_BYTES:
             raise pa.ArrowInvalid("a line is too long")
     if begun:
         yield begun
