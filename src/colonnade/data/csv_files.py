@@ -46,6 +46,8 @@ class CsvFile:
         How long is, in UTF-8, what stands before the first row.
     types : mapping
         The types of columns that were read to be others than they begin with.
+    most_bytes : int
+        How long a line may be, where one was longer than most files have them; else 0.
     """
 
     path: Path
@@ -57,6 +59,7 @@ class CsvFile:
     header: tuple[str, ...]
     header_bytes: int
     types: Mapping[str, Any] = field(default_factory=dict)
+    most_bytes: int = 0
 
     def note(self) -> str:
         """Say what is unusual about it, for whoever hands it in; nothing of commas, decimal points and UTF-8."""

@@ -19,11 +19,14 @@ from colonnade.errors import InputError
 # Read at once by each thread; and the longest that a line may be.
 PIECE_BYTES = 2 << 20
 LINE_BYTES = 8 << 20
+# Read at once where there are quotation marks, if lines are no longer: pyarrow has up to 32 of them in memory.
+QUOTED_BYTES = 1 << 20
 QUOTE = b'"'
 BYTE_ORDER = codecs.BOM_UTF8
 # What pyarrow says of bytes that are not UTF-8; where it quotes a row, its words begin otherwise.
 UNDECODABLE = re.compile(r"In CSV column #\d+: .*invalid UTF8 data")
 # And of a value that is not of its column's type.
+TOO_LONG = "straddling object"
 OF_ANOTHER_TYPE = re.compile(r"In CSV column #(\d+): (Row #\d+: )?CSV conversion error")
 
 
@@ -86,7 +89,7 @@ def _batches(
     """Read record batches; what is wrong is said without pyarrow's words, which quote rows, keys among them."""
     import pyarrow as pa
 
-    n_rows, n_quotes, fault = 0, 0, False
+    n_rows, n_quotes, fault = 0, 0, ""
     undecodable, wider = False, None
     try:
         with guarded(where), _Rows(file) as rows:
@@ -97,11 +100,13 @@ def _batches(
     except (UnicodeDecodeError, _UndecodableError):
         undecodable = True
     except pa.ArrowException as error:
-        fault, wider = True, _wider(file, types, str(error), {})
+        fault, wider = str(error), _wider(file, types, str(error), {})
     if undecodable:
         raise _otherwise_encoded(where, file)
     if wider:
         raise RereadError(replace(file, types={**file.types, **wider}))
+    if fault.startswith(TOO_LONG) and not file.most_bytes:
+        raise RereadError(replace(file, most_bytes=LINE_BYTES))
     # A mark that is never closed takes all that follows for one value, which is no error to pyarrow.
     if fault or not n_rows or n_quotes % 2:
         with guarded(where):
@@ -126,7 +131,8 @@ def _parsed(rows: "_Rows", file: CsvFile, columns: Sequence[str], types: Mapping
     if rows.has_more:
         from pyarrow import csv as arrow_csv
 
-        with arrow_csv.open_csv(rows, *_options(file, columns, types, LINE_BYTES, may_quote=True)) as reader:
+        options = _options(file, columns, types, file.most_bytes or QUOTED_BYTES, may_quote=True)
+        with arrow_csv.open_csv(rows, *options) as reader:
             for batch in reader:
                 yield batch.select(list(columns))
 

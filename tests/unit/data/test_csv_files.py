@@ -110,6 +110,7 @@ def test_wherever_a_file_is_cut_it_is_what_pyarrow_reads_whole(
     whole = arrow_csv.read_csv(path, parse_options=options)
     for size in range(1, 40):
         monkeypatch.setattr(csv_reading, "PIECE_BYTES", size)
+        monkeypatch.setattr(csv_reading, "QUOTED_BYTES", size)
         assert read_whole(path).equals(whole)
 
 
