@@ -30,7 +30,7 @@ STREAMED_BYTES = 1 << 28
 def streamed_table(
     party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None, engine: Engine | None
 ) -> StreamedTable | None:
-    """Open a table that stays in its files, and check its values in one pass; None where it is to be held in memory.
+    """Open a table that stays in its files, and check its values in one pass; None where it is to be read.
 
     That is what is small, is in no Parquet file, has a key, or columns that are no numbers.
     """

@@ -148,7 +148,7 @@ def read_table(
 ) -> ArrayTable | StreamedTable:
     """Read and check what a party holds, given as to `Party`.
 
-    The table is a copy, and later changes to `data` do not reach it, unless it stays in its files. Columns of an array
+    The table is a copy, and later changes to `data` do not reach it, unless it stays in its files; one that is large may be in a file of its own. Columns of an array
     are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and decimals; none may be missing or
     infinite. A pandas index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not
     looked at.
