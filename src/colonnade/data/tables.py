@@ -148,10 +148,10 @@ def read_table(
 ) -> ArrayTable | StreamedTable:
     """Read and check what a party holds, given as to `Party`.
 
-    The table is a copy, and later changes to `data` do not reach it, unless it stays in its files; one that is large may be in a file of its own. Columns of an array
-    are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and decimals; none may be missing or
-    infinite. A pandas index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not
-    looked at.
+    The table is a copy, in memory or in a file of its own, and later changes to `data` do not reach it, unless it stays
+    in its files. Columns of an array are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and
+    decimals; none may be missing or infinite. A pandas index is no column: `reset_index()` makes it one. Columns that
+    the policy does not let in are not looked at.
     """
     roles, policy = Roles(label, key, weight, split, duplicates), policy or Policy(level="open")
     if (streamed := large_files.streamed_table(party, data, roles, policy, prepare, engine)) is not None:
