@@ -62,7 +62,7 @@ def open_parquet(where: str, files: Sequence[Path], choose: ChooseOfSchema) -> t
 
 
 def open_ipc(where: str, path: Path, choose: ChooseOfSchema) -> Any:
-    """Open an Arrow IPC file, of the file or the stream form, as a `pyarrow.Table`."""
+    """Open an Arrow IPC file, of the file or the stream form, as a `pyarrow.RecordBatchReader`."""
     import pyarrow as pa
 
     with naming(where, path):
@@ -72,10 +72,22 @@ def open_ipc(where: str, path: Path, choose: ChooseOfSchema) -> Any:
             schema = opened(source).schema
     columns = choose(schema)
     options = pa.ipc.IpcReadOptions(included_fields=sorted(map(schema.get_field_index, columns)))
-    with naming(where, path), pa.OSFile(str(path)) as source:
-        table = opened(source, options=options).read_all().select(columns)
-        table.validate(full=True)  # before anything follows an offset in it
-    return table
+
+    def batches() -> Iterator[Any]:
+        with naming(where, path), pa.OSFile(str(path)) as source:
+            for batch in _each_batch(opened(source, options=options)):
+                chosen = batch.select(columns)
+                chosen.validate(full=True)  # before anything follows an offset in it
+                yield chosen
+
+    return pa.RecordBatchReader.from_batches(pa.schema([schema.field(name) for name in columns]), batches())
+
+
+def _each_batch(reader: Any) -> Iterator[Any]:
+    """Give the batches of either form: that of a file has places, the other an order."""
+    if hasattr(reader, "get_batch"):
+        return map(reader.get_batch, range(reader.num_record_batches))
+    return iter(reader)
 
 
 @contextmanager

@@ -6,23 +6,21 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from colonnade.errors import InputError
 from colonnade.preparation.reading import BY_NUMBER
 
-T = TypeVar("T")
 GZIP = b"\x1f\x8b"
 # What is looked at to find out how a file is written; it holds the header.
 SNIFFED_BYTES = 1 << 20
 SNIFFED_RECORDS = 1000
 BUFFER_BYTES = 1 << 16
-BLOCK_BYTES = 8 << 20  # a line is no longer
 # A gzip file may unfold a thousandfold: to this it may, and beyond by so much of its own size.
 FREE_BYTES = 1 << 30
 MOST_FOLDS = 100
@@ -30,8 +28,6 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 POINT_NUMBER = re.compile(r"[-+]?(\d*\.\d+|\d{1,3}(,\d{3}){2,})([eE][-+]?\d+)?")
 COMMA_NUMBER = re.compile(r"[-+]?(\d*,\d+|\d{1,3}(\.\d{3})+,\d+)([eE][-+]?\d+)?")
 WHOLE_NUMBER = re.compile(r"[-+]?\d+")
-# What pyarrow says of bytes that are not UTF-8; where it quotes a row, its words begin otherwise.
-UNDECODABLE = re.compile(r"In CSV column #\d+: .*invalid UTF8 data")
 
 
 @dataclass(frozen=True)
@@ -46,6 +42,12 @@ class CsvFile:
         Whether the beginning has letters that prove the encoding.
     header : tuple of str
         The names of its columns.
+    header_bytes : int
+        How long is, in UTF-8, what stands before the first row.
+    types : mapping
+        The types of columns that were read to be others than they begin with.
+    most_bytes : int
+        How long a line may be, where one was longer than most files have them; else 0.
     """
 
     path: Path
@@ -55,6 +57,9 @@ class CsvFile:
     separator: str
     decimal: str
     header: tuple[str, ...]
+    header_bytes: int
+    types: Mapping[str, Any] = field(default_factory=dict)
+    most_bytes: int = 0
 
     def note(self) -> str:
         """Say what is unusual about it, for whoever hands it in; nothing of commas, decimal points and UTF-8."""
@@ -74,7 +79,8 @@ class CsvFile:
 
 def sniff(where: str, path: Path) -> CsvFile:
     """Find out from its beginning how a file is written."""
-    beginning = _guarded(where, lambda: _beginning(path))
+    with guarded(where):
+        beginning = _beginning(path)
     if not beginning.strip(b"\0 \t\r\n\xef\xbb\xbf"):
         raise InputError(f"{where} is empty. Write a line with the names of its columns, and one for each row.")
     is_whole = len(beginning) < SNIFFED_BYTES
@@ -95,116 +101,11 @@ def sniff(where: str, path: Path) -> CsvFile:
         )
     header, *rows = found[separator]
     decimal = "." if separator == "," else _decimal(rows)
-    return CsvFile(path, encoding, said, is_sure, separator, decimal, tuple(header))
+    before = len("".join(lines[: _header_lines(lines, separator)]).encode())
+    return CsvFile(path, encoding, said, is_sure, separator, decimal, tuple(header), before)
 
 
-def read_csv(
-    where: str, file: CsvFile, columns: Sequence[str], keys: Sequence[str], as_text: Sequence[str]
-) -> tuple[Any, CsvFile]:
-    """Read these columns as a `pyarrow.Table`, and say how the file was written after all.
-
-    A key is read as text: "007" would otherwise be taken for a number. So are others that are named.
-    """
-    table = _guarded(where, lambda: _parsed(where, file, columns, {*keys, *as_text}))
-    if table is not None:
-        return _without_gaps_in_words(table, keys), file
-    if file.is_sure or file.encoding != "utf-8":
-        raise InputError(
-            f"{where}, line {_undecodable_line(file)}: it is not {file.said}, which the rest of the file is. Write it "
-            "again in UTF-8."
-        )
-    return read_csv(where, replace(file, encoding="cp1252", said="Latin-1"), columns, keys, as_text)
-
-
-def _parsed(where: str, file: CsvFile, columns: Sequence[str], as_text: Collection[str]) -> Any:
-    """Read it, or give None where it is not in its encoding."""
-    import pyarrow as pa
-
-    try:
-        table, quotes = _table(file, columns, {name: pa.string() for name in columns if name in as_text})
-    except UnicodeDecodeError:
-        return None
-    except pa.ArrowException as error:  # its words quote rows, keys among them
-        if UNDECODABLE.fullmatch(str(error)):
-            return None
-        fault = _first_fault(file) or " cannot be read as CSV. Check that it is whole, or write it again."
-    else:
-        # A mark that is never closed takes all that follows for one value, which is no error to pyarrow.
-        fault = _first_fault(file) if quotes % 2 else ""
-        table = table.select(list(columns))  # to include no column is to include all
-    if fault:
-        raise InputError(f"{where}{fault}")
-    return None if any(pa.types.is_binary(kind) for kind in table.schema.types) else table
-
-
-def _table(file: CsvFile, columns: Sequence[str], types: Mapping[str, Any]) -> tuple[Any, int]:
-    """Read it and count its quotation marks: as most files are, with numbers as they begin, and if not, as it is.
-
-    pyarrow keeps the text of a whole file while it may have to change the type of a column; and where values may go
-    over several lines, it looks for lines one after the other.
-    """
-    import pyarrow as pa
-
-    likely = {**_numbers(file, columns), **types}
-    try:
-        try:
-            return _read(file, columns, likely, may_quote=False)
-        except _QuotedError:
-            return _read(file, columns, likely)
-    except pa.ArrowException:
-        return _read(file, columns, types)
-
-
-def _numbers(file: CsvFile, columns: Sequence[str]) -> dict[str, Any]:
-    """Tell the types of columns that begin as numbers."""
-    import pyarrow as pa
-
-    beginning = _beginning(file.path)
-    lines = beginning if len(beginning) < SNIFFED_BYTES else beginning[: beginning.rfind(b"\n") + 1]
-    try:
-        schema = _read_from(io.BytesIO(lines), file, columns, {}).schema
-    except (pa.ArrowException, UnicodeDecodeError):
-        return {}  # whatever it is, all of the file shows
-    return {field.name: field.type for field in schema if field.type in (pa.int64(), pa.float64())}
-
-
-def _read(
-    file: CsvFile, columns: Sequence[str], types: Mapping[str, Any], *, may_quote: bool = True
-) -> tuple[Any, int]:
-    with _Content(file.path, may_quote=may_quote) as content:
-        return _read_from(content, file, columns, types, may_quote=may_quote), content.quotes
-
-
-def _read_from(
-    content: io.IOBase, file: CsvFile, columns: Sequence[str], types: Mapping[str, Any], *, may_quote: bool = True
-) -> Any:
-    from pyarrow import csv as arrow_csv
-
-    return arrow_csv.read_csv(
-        content,
-        arrow_csv.ReadOptions(encoding=file.encoding, block_size=BLOCK_BYTES),
-        arrow_csv.ParseOptions(delimiter=file.separator, newlines_in_values=may_quote),
-        arrow_csv.ConvertOptions(column_types=types, include_columns=list(columns), decimal_point=file.decimal),
-    )
-
-
-def _without_gaps_in_words(table: Any, keys: Sequence[str]) -> Any:
-    """Take for missing in a column of words what is so in one of numbers: nothing, NA, null and the like."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv as arrow_csv
-
-    gaps, nothing = pa.array(arrow_csv.ConvertOptions().null_values), pa.scalar(None, pa.string())
-    columns = [
-        pc.if_else(pc.is_in(column, gaps), nothing, column)
-        if pa.types.is_string(field.type) and field.name not in keys
-        else column
-        for field, column in zip(table.schema, table.columns, strict=True)
-    ]
-    return pa.table(columns, schema=table.schema) if columns else table
-
-
-def _first_fault(file: CsvFile) -> str:
+def first_fault(file: CsvFile) -> str:
     """Find the first line that does not fit the header; nothing where all do."""
     width, last, rows = len(file.header), 0, 0
     try:
@@ -239,7 +140,8 @@ def _numbered(file: CsvFile, *, strict: bool = False) -> Iterator[tuple[int, lis
             first = reader.line_num + 1
 
 
-def _undecodable_line(file: CsvFile) -> int:
+def undecodable_line(file: CsvFile) -> int:
+    """Find the first line that is not in the file's encoding."""
     with _bytes(file.path) as content:
         return next((line for line, each in enumerate(content, start=1) if not _is_text(each, file.encoding)), 0)
 
@@ -252,10 +154,12 @@ def _is_text(content: bytes, encoding: str) -> bool:
     return True
 
 
-def _guarded(where: str, read: Callable[[], T]) -> T:
+@contextmanager
+def guarded(where: str) -> Iterator[None]:
     """Name what is wrong with a file's bytes."""
     try:
-        return read()
+        yield
+        return
     except (EOFError, zlib.error, gzip.BadGzipFile):
         problem = "its gzip stream is cut off or damaged. Copy or write it again."
     except OverflowError as error:
@@ -273,45 +177,30 @@ def _beginning(path: Path) -> bytes:
 
 
 def _bytes(path: Path) -> io.BufferedReader:
-    return io.BufferedReader(_Content(path), BUFFER_BYTES)
+    return io.BufferedReader(Content(path), BUFFER_BYTES)
 
 
-class _QuotedError(Exception):
-    """There is a quotation mark where none is expected."""
+class Content(io.RawIOBase):
+    """What is in a file, unfolded where it is gzip, though not without end."""
 
-
-class _Content(io.RawIOBase):
-    """What is in a file, unfolded where it is gzip, though not without end; counts its quotation marks."""
-
-    def __init__(self, path: Path, *, may_quote: bool = True) -> None:
+    def __init__(self, path: Path) -> None:
         with path.open("rb") as file:
             is_folded = file.read(len(GZIP)) == GZIP
-        self._inner: Any = gzip.open(path) if is_folded else path.open("rb")  # noqa: SIM115  # closed in close
+        self._inner: Any = gzip.open(path) if is_folded else path.open("rb", buffering=0)  # noqa: SIM115  # see close
         self._most = FREE_BYTES + MOST_FOLDS * path.stat().st_size
         self._given = 0
-        self._may_quote = may_quote
-        self.quotes = 0
 
     def readable(self) -> bool:
         """Say that it can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Read into a buffer as much as there is room for."""
-        content = self.read(len(buffer))
-        buffer[: len(content)] = content
-        return len(content)
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Read so many bytes; fewer are the last."""
-        content: bytes = self._inner.read(size)
-        self._given += len(content)
-        self.quotes += content.count(b'"')
+        """Read into a buffer as much as there is room for, or less."""
+        length: int = self._inner.readinto(buffer)
+        self._given += length
         if self._given > self._most:
             raise OverflowError(f"it unfolds to more than {self._most:,} bytes")
-        if self.quotes and not self._may_quote:
-            raise _QuotedError
-        return content
+        return length
 
     def close(self) -> None:
         """Close the file."""
@@ -342,6 +231,13 @@ def _records(lines: Sequence[str], separator: str) -> list[list[str]]:
     with suppress(csv.Error):  # a field without end: a mark that is never closed
         records.extend(islice((record for record in reader if record), SNIFFED_RECORDS))
     return records
+
+
+def _header_lines(lines: Sequence[str], separator: str) -> int:
+    """Count the lines up to the end of the first that is not empty, whose values may go over several."""
+    reader = csv.reader(lines, delimiter=separator)
+    next(record for record in reader if record)
+    return reader.line_num
 
 
 def _fitness(records: Sequence[Sequence[str]]) -> tuple[float, float, int]:

@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
+from colonnade.data.sqlite_types import sqlite_batches
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.storage import read_private
 
@@ -85,19 +86,33 @@ def _is_address(text: str) -> bool:
     return bool(ADDRESS.search(text)) or ("@" in path and (":" in path or not Path(text).is_absolute()))
 
 
-def read_query(where: str, query: Query, choose: Callable[[Any], list[str]]) -> Any:
-    """Read the columns that are chosen of the schema, as a `pyarrow.Table`.
+def open_query(where: str, query: Query, choose: Callable[[Any], list[str]], most: float) -> Any:
+    """Open the columns that are chosen of the schema, as a `pyarrow.RecordBatchReader`.
 
-    What a driver says may quote the address: it is not handed on, not even as a cause.
+    What takes more bytes than `most` is never in memory whole. What a driver says may quote the address: it is not
+    handed on, not even as a cause.
     """
+    import pyarrow as pa
+
     address = _address(where, query)
-    try:
-        return _read(where, address, query.sql, choose)
-    except InputError:
-        raise
-    except Exception as error:  # whatever a driver raises, OSError among it
-        problem = _problem(error, address)
-    raise InputError(f"{where}: {problem}")
+    given = _in_our_words(where, address, _read(where, address, query.sql, choose, most))
+    return pa.RecordBatchReader.from_batches(next(given), given)
+
+
+def _in_our_words(where: str, address: str, given: Iterator[Any]) -> Iterator[Any]:
+    while True:
+        try:
+            each = next(given)
+        except StopIteration:
+            return
+        except InputError:
+            raise
+        except Exception as error:  # whatever a driver raises, OSError among it
+            problem = _problem(error, address)
+        else:
+            yield each
+            continue
+        raise InputError(f"{where}: {problem}")
 
 
 def _address(where: str, query: Query) -> str:
@@ -121,7 +136,8 @@ def _address(where: str, query: Query) -> str:
     return found
 
 
-def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]]) -> Any:
+def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]], most: float) -> Iterator[Any]:
+    """Give the schema of the columns that are chosen, and then their batches, while the database is connected."""
     import pyarrow as pa
 
     is_postgres = address.startswith(("postgresql://", "postgres://"))
@@ -131,32 +147,22 @@ def _read(where: str, address: str, sql: str, choose: Callable[[Any], list[str]]
             "postgresql://user:password@machine/name, with %40 and the like for @ : / in a password."
         )
     with _connected(where, address, is_postgres) as connection, connection.cursor() as cursor:
-        if is_postgres:
-            cursor.execute("set transaction read only")
-        else:
-            _read_in_one_batch(cursor, sql)
-        cursor.execute(sql)
-        reader = cursor.fetch_record_batch()
+        reader = _postgres(cursor, sql) if is_postgres else sqlite_batches(cursor, _without_comments(sql), most)
         columns = choose(reader.schema)
-        return pa.Table.from_batches([batch.select(columns) for batch in reader], _selected(reader.schema, columns))
+        yield pa.schema([reader.schema.field(name) for name in columns], reader.schema.metadata)
+        for batch in reader:
+            yield batch.select(columns)
 
 
-def _read_in_one_batch(cursor: Any, sql: str) -> None:
-    """Let SQLite's driver decide types by all rows: by the first 1,024, a fraction after many integers is an error."""
-    cursor.execute(f"select count(*) from ({_without_comments(sql)})")  # noqa: S608  # it is the owner's own query
-    rows = cursor.fetchone()[0]
-    cursor.adbc_statement.set_options(**{"adbc.sqlite.query.batch_rows": str(max(rows, 1))})
+def _postgres(cursor: Any, sql: str) -> Any:
+    cursor.execute("set transaction read only")
+    cursor.execute(sql)
+    return cursor.fetch_record_batch()
 
 
 def _without_comments(sql: str) -> str:
     """Leave out comments, and the semicolon at the end."""
     return QUOTED.sub(lambda found: " " if found[0].startswith(("--", "/*")) else found[0], sql).rstrip("; \r\n\t")
-
-
-def _selected(schema: Any, columns: Sequence[str]) -> Any:
-    import pyarrow as pa
-
-    return pa.schema([schema.field(name) for name in columns], schema.metadata)
 
 
 def _connected(where: str, address: str, is_postgres: bool) -> Any:

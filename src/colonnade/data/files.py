@@ -3,6 +3,7 @@
 pyarrow is imported only when one comes in, a database's driver only for a query.
 """
 
+import math
 import os
 import stat
 from collections import Counter
@@ -12,9 +13,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from colonnade.data.arrow_files import open_ipc, open_parquet, parquet_files
-from colonnade.data.csv_files import read_csv, sniff
-from colonnade.data.databases import ADDRESS, Query, read_query
-from colonnade.data.filling import let_go
+from colonnade.data.csv_files import CsvFile, sniff
+from colonnade.data.csv_reading import open_csv
+from colonnade.data.databases import ADDRESS, Query, open_query
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import InputError
 from colonnade.options import listed
@@ -28,6 +29,8 @@ ACCEPTED = (
 PARQUET = (".parquet",)
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 IPC = (".arrow", ".feather")
+# Of a data set: how much is read ahead, which pyarrow's own numbers would make a gigabyte of sixty columns.
+_SCANNING = {"batch_size": 65_536, "batch_readahead": 2, "fragment_readahead": 1}
 # Of all columns, those to be read, in the order wanted.
 Choose: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
 
@@ -50,30 +53,42 @@ class Opened:
         What whoever handed it in should know of how it is read.
     place : callable
         Says where a row, counted from 0, stands.
+    is_held : bool
+        Whether it was in memory already when it was handed in.
     """
 
     batches: Any
     n_rows: int | None = None
     notes: tuple[str, ...] = ()
     place: Place = BY_NUMBER
+    is_held: bool = False
 
 
 def open_table(
-    party: str, data: object, choose: Choose = list, *, keys: Sequence[str] = (), as_text: Choose = _none
+    party: str,
+    data: object,
+    choose: Choose = list,
+    *,
+    keys: Sequence[str] = (),
+    as_text: Choose = _none,
+    most: float = math.inf,
 ) -> Opened:
     """Open a frame, a file, a folder or a query; nothing but the columns that `choose` returns is read.
 
     `choose` is given the names of all columns, each of its own, without a pandas index; `as_text` those that it chose,
     and says which are read as text, as `keys` are, where a file does not say what they are. "NA" is missing in a text,
-    but not in a key.
+    but not in a key. Of a CSV file, `most` bytes are read before anything is given, so that types are known: if later
+    rows are of others, whoever reads them is told so by a `RereadError`, and opens what it names.
     """
     where = f"Party {party!r}"
-    if isinstance(data, str | os.PathLike):
-        opened = _open_path(party, Path(data), choose, keys, as_text)
+    if isinstance(data, CsvFile):
+        opened = _open_csv(party, data, choose, keys, as_text, most)
+    elif isinstance(data, str | os.PathLike):
+        opened = _open_path(party, Path(data), choose, keys, as_text, most)
     elif isinstance(data, Query):
-        opened = _held(read_query(where, data, lambda schema: chosen_columns(where, schema, choose)))
+        opened = Opened(open_query(where, data, lambda schema: chosen_columns(where, schema, choose), most))
     else:
-        opened = Opened(_stream(where, data, choose))
+        opened = Opened(_stream(where, data, choose), is_held=hasattr(data, "__len__"))
     return replace(opened, batches=plain_types(where, opened.batches))
 
 
@@ -99,7 +114,7 @@ def is_data_set(data: object) -> bool:
     )
 
 
-def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose) -> Opened:
+def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_text: Choose, most: float) -> Opened:
     where, name = f"Party {party!r}: the file {str(path)!r}", path.name.lower()
 
     def chosen(schema: Any) -> list[str]:
@@ -111,21 +126,18 @@ def _open_path(party: str, path: Path, choose: Choose, keys: Sequence[str], as_t
     if name.endswith(PARQUET):
         return Opened(*open_parquet(where, [path], chosen))
     if name.endswith(IPC):
-        return _held(open_ipc(where, path, chosen))
+        return Opened(open_ipc(where, path, chosen))
     if name.endswith(CSV):
-        file = sniff(where, path)
-        columns = _checked(where, file.header, choose)
-        table, file = read_csv(where, file, columns, keys, as_text(columns))
-        note = file.note()
-        return replace(_held(table), notes=(note,) if note else (), place=file.place)
+        return _open_csv(party, sniff(where, path), choose, keys, as_text, most)
     raise InputError(f"{where} is of an unknown kind. {ACCEPTED}")
 
 
-def _held(table: Any) -> Opened:
-    """Open a `pyarrow.Table` that nobody else holds: what was read of it is let go."""
-    import pyarrow as pa
-
-    return Opened(pa.RecordBatchReader.from_batches(table.schema, let_go(table.to_batches())), table.num_rows)
+def _open_csv(party: str, file: CsvFile, choose: Choose, keys: Sequence[str], as_text: Choose, most: float) -> Opened:
+    where = f"Party {party!r}: the file {str(file.path)!r}"
+    columns = _checked(where, file.header, choose)
+    batches, file = open_csv(where, file, columns, keys, as_text(columns), most)
+    note = file.note()
+    return Opened(batches, notes=(note,) if note else (), place=file.place)
 
 
 def _is_folder(party: str, path: Path) -> bool:
@@ -148,12 +160,13 @@ def _is_folder(party: str, path: Path) -> bool:
 def _stream(where: str, data: object, choose: Choose) -> Any:
     """Open what exports an Arrow stream, or one batch."""
     import pyarrow as pa
+    from pyarrow.dataset import Dataset
 
     try:
         if hasattr(data, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(data)
         elif hasattr(data, "scanner"):
-            reader = data.scanner().to_reader()
+            reader = data.scanner(**_SCANNING if isinstance(data, Dataset) else {}).to_reader()
         else:
             reader = pa.table(data).to_reader()
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:

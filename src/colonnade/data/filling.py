@@ -5,7 +5,8 @@ A batch is let go once it is read, so a table is never held twice.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +37,31 @@ class Filled:
     rest: Any
 
 
+class Sized(NamedTuple):
+    """A `pyarrow.RecordBatchReader` of which it is known how many rows it has, or that they are too many to be held."""
+
+    batches: Any
+    n_rows: int | None
+    is_large: bool
+
+
+def sized(batches: Any, n_rows: int | None, row_bytes: int, most: int) -> Sized:
+    """Hold batches until it is known whether all rows, of so many bytes each, take more than `most`."""
+    if n_rows is not None:
+        return Sized(batches, n_rows, n_rows * row_bytes > most)
+    import pyarrow as pa
+
+    held, found, n_bytes, coming = [], 0, 0, iter(batches)
+    for batch in coming:
+        held.append(batch)
+        found += batch.num_rows
+        n_bytes += max(batch.num_rows * row_bytes, batch.nbytes)
+        if n_bytes > most:
+            whole = chain(let_go(held), coming)
+            return Sized(pa.RecordBatchReader.from_batches(batches.schema, whole), None, True)
+    return Sized(pa.RecordBatchReader.from_batches(batches.schema, let_go(held)), found, False)
+
+
 def filled(party: str, batches: Any, n_rows: int | None, columns: Sequence[str]) -> Filled:
     """Read a `pyarrow.RecordBatchReader`, these columns as numbers; it says how many rows there are, or None."""
     import pyarrow as pa
@@ -44,32 +70,32 @@ def filled(party: str, batches: Any, n_rows: int | None, columns: Sequence[str])
     if n_rows is None:
         held = list(batches)
         n_rows, batches = sum(batch.num_rows for batch in held), let_go(held)
-    places = [(place, name) for place, name in enumerate(columns) if _is_filled(schema.field(name).type)]
+    places = [(place, name) for place, name in enumerate(columns) if is_filled(schema.field(name).type)]
     written = {name for _, name in places}
     others = [name for name in schema.names if name not in written]
-    values, largest = _empty(party, n_rows, len(columns)), np.zeros(len(columns))
+    values, most = _empty(party, n_rows, len(columns)), np.zeros(len(columns))
     rest, start = [], 0
     for batch in batches:
-        _check_rows(party, start + batch.num_rows, n_rows, is_last=False)
-        for piece in _pieces(batch):
+        check_rows(party, start + batch.num_rows, n_rows, is_last=False)
+        for piece in pieces(batch):
             rows = slice(start, start := start + piece.num_rows)
             for place, name in places:
                 numbers = piece[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
                 values[rows, place] = numbers  # a null became NaN
-                largest[place] = np.maximum(largest[place], _largest(numbers))
+                most[place] = np.maximum(most[place], largest(numbers))
         rest.append(batch.select(others))
-    _check_rows(party, start, n_rows, is_last=True)
+    check_rows(party, start, n_rows, is_last=True)
     kept = pa.schema([schema.field(name) for name in others])
-    return Filled(values, largest, pa.Table.from_batches(rest, kept))
+    return Filled(values, most, pa.Table.from_batches(rest, kept))
 
 
 def largest_in_size(values: Floats) -> Floats:
     """Find the largest value in size of each column, NaN where one is."""
-    largest = np.zeros(values.shape[1])
+    most = np.zeros(values.shape[1])
     for start in range(0, len(values), PIECE_ROWS):
         for place, column in enumerate(values[start : start + PIECE_ROWS].T):
-            largest[place] = np.maximum(largest[place], _largest(column))
-    return largest
+            most[place] = np.maximum(most[place], largest(column))
+    return most
 
 
 def let_go(held: list[Any]) -> Iterator[Any]:
@@ -79,18 +105,21 @@ def let_go(held: list[Any]) -> Iterator[Any]:
         yield held.pop()
 
 
-def _largest(column: Floats) -> Any:
+def largest(column: Floats) -> Any:
+    """Find the largest value in size, NaN where one is."""
     # NaN and infinity cannot hide from the extremes, so a good column costs no mask.
     return np.maximum(-column.min(), column.max())
 
 
-def _is_filled(kind: Any) -> bool:
+def is_filled(kind: Any) -> bool:
+    """Tell whether values of this type are numbers, or missing, each by itself."""
     import pyarrow as pa
 
     return is_number(kind) and not pa.types.is_null(kind)
 
 
-def _pieces(batch: Any) -> Iterator[Any]:
+def pieces(batch: Any) -> Iterator[Any]:
+    """Cut a record batch into pieces that stay in cache."""
     for start in range(0, batch.num_rows, PIECE_ROWS):
         yield batch.slice(start, PIECE_ROWS)
 
@@ -105,7 +134,7 @@ def _empty(party: str, n_rows: int, n_columns: int) -> Floats:
         ) from None
 
 
-def _check_rows(party: str, found: int, n_rows: int, *, is_last: bool) -> None:
+def check_rows(party: str, found: int, n_rows: int, *, is_last: bool) -> None:
     """Require as many rows as the file says that it has: it may be damaged, or another by now."""
     if found > n_rows or (is_last and found < n_rows):
         raise InputError(

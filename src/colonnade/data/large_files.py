@@ -11,7 +11,8 @@ from colonnade.data.arrow_files import naming
 from colonnade.data.engines import Engine, Threads, in_threads, n_cores
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
 from colonnade.data.filling import filled
-from colonnade.data.sources import Roles, Source, known_columns, read_marks, taken_columns
+from colonnade.data.marks import read_marks
+from colonnade.data.sources import Roles, Source, known_columns, taken_columns
 from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
 from colonnade.data.value_checks import check_columns, check_row_weights
 from colonnade.errors import InputError

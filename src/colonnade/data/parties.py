@@ -31,7 +31,8 @@ class Party:
         stream: pandas, polars, pyarrow, a DuckDB relation, an ADBC reader. A path is that of a Parquet, CSV (also
         gzipped) or Arrow IPC file, or of a folder of Parquet files. A `Query` reads a database. Parquet files of more
         than 256 MB of numbers, and a `pyarrow.dataset.Dataset` of any size, stay in their files: only the rows that are
-        being worked on are in memory.
+        being worked on are in memory. So it is with other files, queries and streams of that size, whose numbers are
+        put into a temporary file.
     label : str or array_like of shape (n_rows,), optional
         At the label party: the name of the label's column, or, beside a plain array, the labels.
     key : str or sequence of str, optional
@@ -114,7 +115,7 @@ class Party:
         table = self.table
         label = "" if table.label_name is None else f", label {table.label_name!r}"
         what = "features" if table.preparing is None else "columns to prepare"
-        where = ", in its files" if isinstance(table, StreamedTable) else ""
+        where = table.said if isinstance(table, StreamedTable) else ""
         return f"Party({self.name!r}, {table.n_rows} rows, {len(table.feature_names)} {what}{label}{where})"
 
 

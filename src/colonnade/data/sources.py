@@ -3,6 +3,7 @@
 Named tables (frames and files) all go one way, through Arrow; pyarrow is imported only when one comes in.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,16 +14,21 @@ import numpy.typing as npt
 
 from colonnade.contracts import Keys
 from colonnade.data.column_rules import allowed_columns, no_such_column
+from colonnade.data.csv_reading import RereadError
 from colonnade.data.databases import Query
-from colonnade.data.files import ACCEPTED, open_table
-from colonnade.data.filling import Filled, filled, largest_in_size
+from colonnade.data.files import ACCEPTED, Opened, open_table
+from colonnade.data.filling import Filled, Sized, filled, largest_in_size, sized
 from colonnade.data.keys import Duplicates, read_keys
+from colonnade.data.marks import read_marks
+from colonnade.data.slips import Slip
+from colonnade.data.spool import SpooledRows
+from colonnade.data.spooling import spooled
 from colonnade.data.text_labels import text_label, text_label_of_column
 from colonnade.data.unprepared import Unprepared, columns_of_text, columns_to_prepare, unprepared_columns
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.options import listed
-from colonnade.preparation.reading import NUMBER, NUMBER_OR_COMMA, SHOWN, Place, is_number
+from colonnade.preparation.reading import Place, is_number
 from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
@@ -55,8 +61,8 @@ class Source:
     ----------
     names : tuple of str
         One per column, the label's last.
-    values : (n_rows, n_columns) array
-        Column-major, a copy that nobody else holds.
+    values : (n_rows, n_columns) array, or SpooledRows
+        Column-major, a copy that nobody else holds, in memory or in a file.
     integers : tuple of bool
         Which columns held integers before they became floats.
     largest : (n_columns,) array
@@ -68,7 +74,7 @@ class Source:
     """
 
     names: tuple[str, ...]
-    values: Floats
+    values: Floats | SpooledRows
     integers: tuple[bool, ...]
     largest: Floats
     label_name: str | None = None
@@ -78,6 +84,12 @@ class Source:
     notes: tuple[str, ...] = ()
     unprepared: Unprepared | None = None
     label_levels: tuple[str, ...] | None = None
+
+    def column(self, place: int) -> Floats:
+        """Give one column."""
+        if isinstance(self.values, SpooledRows):
+            return self.values.column(self.names[place])
+        return self.values[:, place]
 
 
 def has_names(data: object) -> bool:
@@ -125,8 +137,13 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: 
     )
 
 
-def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None) -> Source:
-    """Take a named table, with the names of its columns that are no features."""
+def from_frame(
+    party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None, most: int
+) -> Source:
+    """Take a named table, with the names of its columns that are no features.
+
+    Where its numbers take more bytes than `most`, and it is not in memory already, they are put into a file.
+    """
     taken = taken_columns(party, roles)
     named = {role: [name for name, its in taken.items() if its == role] for role in taken.values()}
     label, keys = named.get("label", []), named.get("key", [])
@@ -141,18 +158,29 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
     from pyarrow import default_memory_pool
     from pyarrow.types import is_integer
 
-    opened = open_table(party, data, chosen, keys=keys, as_text=as_text)
+    may_spool = prepare is None and not keys  # rows with a key may be put into another order
+    held = most if may_spool else math.inf
+    opened = open_table(party, data, chosen, keys=keys, as_text=as_text, most=held)
     schema = opened.batches.schema
     features = [name for name in schema.names if name not in taken]
     ordered = features + label if prepare is None else label
     numbers = [*ordered, *named.get("weight", [])]
-    read = filled(party, opened.batches, opened.n_rows, numbers)
+    found = sized(opened.batches, opened.n_rows, len(numbers) * 8, most) if may_spool and not opened.is_held else None
+    if found is not None and found.is_large:
+        try:
+            return _spooled_source(party, opened, found, ordered, taken)
+        except RereadError as error:
+            file = error.file  # which is written otherwise than it begins
+        return from_frame(party, file, roles, policy, prepare, most)
+    batches, n_rows, _ = found or Sized(opened.batches, opened.n_rows, False)
+    read = filled(party, batches, n_rows, numbers)
     rest, n_columns = read.rest, len(ordered)
     unprepared = None if prepare is None else unprepared_columns(party, rest.select(features), prepare, opened.place)
     _check_not_empty(party, len(read.values), len(features + label))
     levels = _fill_text_label(party, label, read, n_columns - 1)
     text = label if levels else []
-    _check_numeric(party, [name for name in numbers if name not in text], read, opened.place)
+    slips = _slips([name for name in numbers if name not in text], rest)
+    _check_numeric(party, slips, len(read.values), opened.place)
     source = Source(
         tuple(ordered),
         read.values[:, :n_columns],
@@ -168,6 +196,31 @@ def from_frame(party: str, data: object, roles: Roles, policy: Policy, prepare: 
     )
     default_memory_pool().release_unused()  # what batches took, which Arrow keeps for others
     return source
+
+
+def _spooled_source(party: str, opened: Opened, found: Sized, columns: Sequence[str], taken: dict[str, str]) -> Source:
+    """Read a table that is too large to be held."""
+    from pyarrow import default_memory_pool
+    from pyarrow.types import is_integer
+
+    schema = found.batches.schema
+    read = spooled(party, found.batches, found.n_rows, columns, taken)
+    default_memory_pool().release_unused()
+    _check_not_empty(party, read.n_rows, len(columns))
+    _check_numeric(party, read.slips, read.n_rows, opened.place)
+    if read.unmarked is not None:
+        raise read.unmarked
+    return Source(
+        tuple(columns),
+        read.rows,
+        tuple(is_integer(schema.field(name).type) for name in columns),
+        read.largest,
+        next((name for name, role in taken.items() if role == "label"), None),
+        weights=read.weights,
+        held_out=read.held_out,
+        notes=opened.notes,
+        label_levels=read.label_levels,
+    )
 
 
 def _fill_text_label(party: str, label: Sequence[str], read: Filled, place: int) -> tuple[str, ...] | None:
@@ -224,18 +277,6 @@ def _beside(party: str, role: str, column: object, n_rows: int) -> npt.NDArray[A
     return array
 
 
-def read_marks(party: str, column: npt.NDArray[Any]) -> Flags:
-    """Read which rows to hold out: 1 and 0, true and false, or the words test and train."""
-    marks = [1 if mark in (1, "test") else 0 if mark in (0, "train") else None for mark in column.tolist()]
-    if None in marks:
-        row = marks.index(None)
-        raise InputError(
-            f"Party {party!r}: the split column is {column[row]} in row {row} (rows count from 0). Write 1, true or "
-            "'test' where a row is held out, and 0, false or 'train' elsewhere."
-        )
-    return np.array(marks, dtype=np.bool_)
-
-
 def _numeric_array(party: str, what: str, data: object, *, ndim: int, kinds: str = "biuf") -> npt.NDArray[Any]:
     if isinstance(data, np.ma.MaskedArray):
         # np.asarray would silently bring masked values back to light.
@@ -270,50 +311,30 @@ def _side_by_side(parts: Sequence[npt.NDArray[Any]]) -> Floats:
     return values
 
 
-def _check_numeric(party: str, names: Sequence[str], read: Filled, place: Place) -> None:
-    import pyarrow.types as t
+def _slips(names: Sequence[str], rest: Any) -> list[Slip]:
+    """Look at the columns that were to be numbers, and are none."""
+    found = [Slip(rest.schema.field(name)) for name in names if name in rest.column_names]
+    for slip in found:
+        start = 0
+        for chunk in rest[slip.name].chunks:
+            slip.look(chunk, start)
+            start += len(chunk)
+    return found
 
-    table = read.rest.select([name for name in names if name in read.rest.column_names])
-    columns = zip(table.schema, table.columns, strict=True)
-    other = [
-        f"{field.name!r} ({field.type}{_slip(column, place)})"
-        for field, column in columns
-        if not is_number(field.type)  # as the null type is, of which the next error tells
-    ]
-    if other:
+
+def _check_numeric(party: str, slips: Sequence[Slip], n_rows: int, place: Place) -> None:
+    # The null type is a number's, of which the next error tells.
+    if other := [slip.said(place) for slip in slips if not is_number(slip.kind)]:
         raise InputError(
             f"Party {party!r}: {len(other)} column(s) are not numbers: {listed(other)}. Correct a value that should be "
             "one: 12000 for '12k', 0.5 for '0,5'. Pass prepare= for categories and dates, or encode them as numbers, "
             "or drop them; a column that identifies rows can be the key=."
         )
-    if empty := [field.name for field in table.schema if t.is_null(field.type)]:
-        n_rows = len(read.values)  # which may be any number: rows without a value take no room in a file
+    if slips:  # rows may be any number: those without a value take no room in a file
         raise InputError(
-            f"Party {party!r}, column {empty[0]!r}: {n_rows} of {n_rows} values are missing (null), the first in row 0 "
-            "(rows count from 0). Drop the column, or fill it in."
+            f"Party {party!r}, column {slips[0].name!r}: {n_rows} of {n_rows} values are missing (null), the first in "
+            "row 0 (rows count from 0). Drop the column, or fill it in."
         )
-
-
-def _slip(column: Any, place: Place) -> str:
-    """Name the first text of a column that is no number, where it or another one looks like a number.
-
-    A column of names is none that was meant to be numbers, and they may be of persons.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_string(column.type) and not pa.types.is_large_string(column.type):
-        return ""
-    numbers = pc.match_substring_regex(column, NUMBER_OR_COMMA)
-    if pc.all(numbers).as_py():
-        numbers = pc.match_substring_regex(column, NUMBER)
-    row = numbers.index(False).as_py()
-    if row < 0:
-        return "; all are numbers, written as text"
-    value = column[row].as_py()
-    if not pc.any(numbers).as_py() and not value.lstrip("-+., ")[:1].isdigit():
-        return ""
-    return f"; {place(row)}: {value if len(value) <= SHOWN else value[:SHOWN] + '...'!r}"
 
 
 def _check_not_empty(party: str, n_rows: int, n_columns: int) -> None:

@@ -20,6 +20,7 @@ import numpy as np
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.arrow_files import check_same, naming
 from colonnade.data.engines import Engine, Threads, in_step, one_by_one
+from colonnade.data.spool import SpooledRows
 from colonnade.errors import EngineError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
@@ -320,17 +321,18 @@ def _numbers(column: Any) -> Floats:
 class StreamedTable:
     """A party's table in files; `read_table` makes it of those that are large. Its rows are read anew in each pass.
 
-    Weights and marks of rows to hold out are kept in memory.
+    They are in the owner's Parquet files, or in a file of this process. Weights and marks of rows to hold out are kept
+    in memory.
     """
 
-    rows: ParquetRows
+    rows: ParquetRows | SpooledRows
     feature_names: tuple[str, ...]
     label_name: str | None = None
     weight_column: Floats | None = field(default=None, repr=False)
     split_column: Flags | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     engine: Engine = field(default_factory=Threads)
-    label_levels: tuple[str, ...] | None = field(default=None, init=False)
+    label_levels: tuple[str, ...] | None = None
     key_digest: bytes | None = field(default=None, init=False)
     keys: Keys | None = field(default=None, init=False)
     alignment: Alignment | None = field(default=None, init=False)
@@ -342,6 +344,11 @@ class StreamedTable:
     def n_rows(self) -> int:
         """How many rows the table has."""
         return self.rows.n_rows
+
+    @property
+    def said(self) -> str:
+        """Say where its rows are."""
+        return ", in its files" if isinstance(self.rows, ParquetRows) else ", in a file of its own"
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, by the engine."""

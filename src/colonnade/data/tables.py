@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import Alignment, Keys
+from colonnade.data import large_files
 from colonnade.data.engines import Engine, in_threads, n_cores
 from colonnade.data.filling import largest_in_size
 from colonnade.data.keys import Duplicates
-from colonnade.data.large_files import from_parquet
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
+from colonnade.data.spool import SpooledRows
 from colonnade.data.streams import StreamedTable
 from colonnade.data.text_labels import levels_left
 from colonnade.data.unprepared import Unprepared
@@ -147,23 +148,37 @@ def read_table(
 ) -> ArrayTable | StreamedTable:
     """Read and check what a party holds, given as to `Party`.
 
-    The table is a copy, and later changes to `data` do not reach it, unless it stays in its files. Columns of an array
-    are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and decimals; none may be missing or
-    infinite. A pandas index is no column: `reset_index()` makes it one. Columns that the policy does not let in are not
-    looked at.
+    The table is a copy, in memory or in a file of its own, and later changes to `data` do not reach it, unless it stays
+    in its files. Columns of an array are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and
+    decimals; none may be missing or infinite. A pandas index is no column: `reset_index()` makes it one. Columns that
+    the policy does not let in are not looked at.
     """
     roles, policy = Roles(label, key, weight, split, duplicates), policy or Policy(level="open")
-    found = from_parquet(party, data, roles, policy, prepare, engine)
+    found = large_files.from_parquet(party, data, roles, policy, prepare, engine)
     if isinstance(found, StreamedTable):
         return found
-    read = from_frame if has_names(data) else from_array
-    source = found or read(party, data, roles, policy, prepare)
-    check_columns(party, source.names, source.largest, source.values.T.__getitem__, source.integers)
-    values = source.values
-    values.setflags(write=False)
-    feature_names = source.names if source.label_name is None else source.names[:-1]
+    if found is not None:
+        source = found
+    elif has_names(data):
+        source = from_frame(party, data, roles, policy, prepare, large_files.STREAMED_BYTES)
+    else:
+        source = from_array(party, data, roles, policy, prepare)
+    check_columns(party, source.names, source.largest, source.column, source.integers)
     if source.weights is not None:
         check_row_weights(party, source.weights)
+    feature_names = source.names if source.label_name is None else source.names[:-1]
+    values = source.values
+    if isinstance(values, SpooledRows):
+        return StreamedTable(
+            values,
+            feature_names,
+            source.label_name,
+            source.weights,
+            source.held_out,
+            source.notes,
+            label_levels=source.label_levels,
+        )
+    values.setflags(write=False)
     table = ArrayTable(
         values,
         feature_names if source.unprepared is None else source.unprepared.names,

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import csv as arrow_csv
 
 import colonnade as cn
-from colonnade.data import csv_files
+from colonnade.data import csv_files, csv_reading
 from colonnade.data.csv_files import sniff
 from colonnade.data.files import open_table
 from colonnade.errors import InputError
@@ -90,6 +91,27 @@ def test_what_a_writer_of_csv_wrote_is_read(
     assert table.column_names == ["word", "x", "n"]
     assert table["word"].to_pylist() == [word for word, _, _ in rows]
     assert [float(x) for x in table["x"].to_pylist()] == [x for _, x, _ in rows]
+
+
+QUOTED_ROWS = ['1,2.5,"a\nb"', "2,3.5,c", '3,4.5,"d, ""e"""', '4,5.5,5" pipe', "5,6.5,f"]
+PLAIN_ROWS = ["1,2.5,a", "", "2,3.5,c"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("header", ["x,y,z", '"x","y","z"', '\n\nx,"y",z'])
+@pytest.mark.parametrize("rows", [PLAIN_ROWS, QUOTED_ROWS, PLAIN_ROWS + QUOTED_ROWS], ids=["plain", "quoted", "both"])
+def test_wherever_a_file_is_cut_it_is_what_pyarrow_reads_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[str], header: str, end: str
+) -> None:
+    monkeypatch.setattr(csv_reading, "LINE_BYTES", 64)
+    lines = [*header.split("\n"), *rows, *rows]
+    path = written(tmp_path, end.join(lines).encode())
+    options = arrow_csv.ParseOptions(newlines_in_values=True)
+    whole = arrow_csv.read_csv(path, parse_options=options)
+    for size in range(1, 40):
+        monkeypatch.setattr(csv_reading, "PIECE_BYTES", size)
+        monkeypatch.setattr(csv_reading, "QUOTED_BYTES", size)
+        assert read_whole(path).equals(whole)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from pyarrow import csv, parquet
 import colonnade as cn
 from colonnade.data import engines, large_files, streams
 from colonnade.data.engines import Threads, n_cores
+from colonnade.data.spool import SpooledRows
 from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
@@ -160,6 +161,7 @@ def test_who_reads_on_reads_no_group_twice(tmp_path: Path, monkeypatch: pytest.M
         assert len(read) == len(NAMES) * n_begun, "each column once"
         read.clear()
     assert pickle.loads(pickle.dumps(table.rows)).n_rows == N_ROWS, "it can be sent to other machines"  # noqa: S301
+    assert isinstance(table.rows, ParquetRows)
     assert not table.rows._stopped
 
 
@@ -236,7 +238,9 @@ def test_small_files_are_held_and_large_ones_stay(tmp_path: Path, monkeypatch: p
     keyed = read_table("bank", written(tmp_path, id=np.arange(N_ROWS)), key="id")
     assert isinstance(keyed, ArrayTable), "what has a key may be aligned"
     text = read_table("bank", written(tmp_path, y=["yes", "no"] * (N_ROWS // 2) + ["no"]), label="y")
-    assert isinstance(text, ArrayTable)
+    assert isinstance(text, StreamedTable)
+    assert isinstance(text.rows, SpooledRows), "its numbers are in no file but one of our own"
+    assert text.label_levels == ("no", "yes")
 
 
 def test_a_folder_is_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
