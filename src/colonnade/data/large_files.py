@@ -1,6 +1,7 @@
 """Which tables stay in their files: Parquet files that are large, and data sets of pyarrow's."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -9,16 +10,18 @@ import numpy as np
 
 from colonnade.data.arrow_files import naming
 from colonnade.data.engines import Engine, Threads
+from colonnade.data.filed_columns import FileColumns
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
 from colonnade.data.filling import filled
-from colonnade.data.sources import Roles, known_columns, read_marks, taken_columns
+from colonnade.data.sources import Roles, columns_read, read_marks, taken_columns
 from colonnade.data.streams import StreamedTable, open_rows
+from colonnade.data.unprepared import unprepared_columns
 from colonnade.data.value_checks import check_columns, check_row_weights
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.blocks import Block
 from colonnade.options import listed
-from colonnade.preparation.reading import is_number
+from colonnade.preparation.reading import BY_NUMBER, is_number
 from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
@@ -31,13 +34,12 @@ def streamed_table(
 ) -> StreamedTable | None:
     """Open a table that stays in its files, and check its values in one pass; None where it is to be held in memory.
 
-    That is what is small, is in no Parquet file, has a key, or columns that are no numbers.
+    That is what is small, is in no Parquet file, has a key, or columns that are no numbers and have no rule.
     """
     asked = engine is not None or is_data_set(data)
     files = parquet_paths(party, data)
-    if files is None or roles.key is not None or prepare is not None:
-        held = {"is in no Parquet file": files is None, "has a key": roles.key is not None, "is to be prepared": True}
-        _check_no_engine(party, engine, next(why for why, holds in held.items() if holds))
+    if files is None or roles.key is not None:
+        _check_no_engine(party, engine, "is in no Parquet file" if files is None else "has a key")
         return None
     from pyarrow import parquet
 
@@ -45,10 +47,10 @@ def streamed_table(
         schema = parquet.read_schema(files[0])
     taken = taken_columns(party, roles)
     where = f"Party {party!r}: its table"
-    columns = chosen_columns(where, schema, lambda names: known_columns(party, names, taken, policy))
+    columns = chosen_columns(where, schema, partial(columns_read, party, taken, policy, prepare))
     features = [name for name in columns if name not in taken]
     label = next((name for name, role in taken.items() if role == "label"), None)
-    ordered = features if label is None else [*features, label]
+    ordered = [*(features if prepare is None else []), *([] if label is None else [label])]
     if other := [name for name in ordered if not _is_plain_number(schema.field(name).type)]:
         _check_no_engine(party, engine, f"has a column that is no number, {other[0]!r}")
         _check_numbers(party, files, schema, [name for name in other if name != label])
@@ -57,12 +59,18 @@ def streamed_table(
     if is_data_set(data) and not _is_whole(data, schema, rows.n_rows):
         _check_no_engine(party, engine, "is a data set with a filter, partitions or a schema of its own")
         return None
-    if not rows.n_rows or not ordered or (not asked and rows.n_rows * len(ordered) * 8 <= STREAMED_BYTES):
+    n_columns = len(features) + (label is not None)
+    if not rows.n_rows or not n_columns or (not asked and rows.n_rows * n_columns * 8 <= STREAMED_BYTES):
         return None
     weights, marks = _beside(party, data, taken)
     table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
-    _check(party, table, [schema.field(name).type for name in ordered])
-    return table
+    if ordered:
+        _check(party, table, [schema.field(name).type for name in ordered])
+    if prepare is None:
+        return table
+    preparing = unprepared_columns(party, FileColumns(rows, tuple(features)), prepare, BY_NUMBER)
+    preparing.check()
+    return replace(table, feature_names=preparing.names, preparing=preparing)
 
 
 def _check_numbers(party: str, files: Sequence[Path], schema: Any, others: Sequence[str]) -> None:
@@ -71,8 +79,7 @@ def _check_numbers(party: str, files: Sequence[Path], schema: Any, others: Seque
     if named and sum(path.stat().st_size for path in files) > STREAMED_BYTES:
         raise InputError(
             f"Party {party!r}: {len(named)} column(s) are not numbers: {listed(named)}. Leave them out by the owner's "
-            "columns or never_columns (policy=), write numbers in their place, or pass prepare=, for which the table "
-            "must fit into memory."
+            "columns or never_columns (policy=), write numbers in their place, or pass prepare=."
         )
 
 
@@ -115,17 +122,10 @@ def _check(party: str, table: StreamedTable, kinds: list[Any]) -> None:
     """Read all values once: what is wrong with one is said now, not in a job."""
     import pyarrow.types as t
 
-    def column(place: int) -> Floats:
-        return np.concatenate(list(table.map(partial(_column, place))))
-
     largest = reduce(np.maximum, table.map(_largest))
-    check_columns(party, table.rows.columns, largest, column, [t.is_integer(kind) for kind in kinds])
+    check_columns(party, table.rows.columns, largest, table.column, [t.is_integer(kind) for kind in kinds])
 
 
 def _largest(block: Block) -> Floats:
     # NaN and infinity cannot hide from the extremes.
     return np.asarray(np.maximum(-block.values.min(axis=0), block.values.max(axis=0)))
-
-
-def _column(place: int, block: Block) -> Floats:
-    return block.values[:, place].copy()

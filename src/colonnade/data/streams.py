@@ -8,6 +8,7 @@ import platform
 from collections.abc import Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
@@ -19,11 +20,16 @@ import numpy as np
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.arrow_files import check_same, naming
 from colonnade.data.engines import Engine, Threads
+from colonnade.data.filed_columns import prepared_blocks
+from colonnade.data.plain_types import plain_types
+from colonnade.data.unprepared import Unprepared
+from colonnade.data.value_checks import check_columns
 from colonnade.errors import EngineError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
 from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.row_blocks import taken
+from colonnade.preparation.preparation import Preparation
 
 R = TypeVar("R")
 
@@ -65,7 +71,8 @@ class RowGroup:
 class ParquetRows:
     """Columns of Parquet files, in the order given, as float64; `where` names them in errors.
 
-    `seen` is what the files were like when they were opened: size, time of the last change, and which file it is.
+    `seen` is what the files were like when they were opened: size, time of the last change, and which file it is. Where
+    there is a preparation, columns are those that it makes, and the label, and blocks are made by it.
     """
 
     where: str
@@ -73,11 +80,12 @@ class ParquetRows:
     columns: tuple[str, ...]
     groups: tuple[RowGroup, ...] = field(repr=False)
     seen: tuple[Look, ...] = field(repr=False)
+    preparation: Preparation | None = field(default=None, repr=False)
     # Readers that have stopped before a block, by its number: who reads on does not begin its group of rows again.
     _stopped: dict[int, Iterator[Block]] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ParquetRows, (self.where, self.files, self.columns, self.groups, self.seen)
+        return ParquetRows, (self.where, self.files, self.columns, self.groups, self.seen, self.preparation)
 
     @property
     def n_rows(self) -> int:
@@ -106,6 +114,9 @@ class ParquetRows:
             self._stopped[number] = reader
 
     def _read(self, wanted: Collection[int]) -> Iterator[Block]:
+        if self.preparation is not None:
+            yield from prepared_blocks(self, self.preparation, wanted)
+            return
         parts: dict[int, Floats] = {}
         for first, columns in self._batches(wanted):
             end = first + len(columns[0])
@@ -142,17 +153,40 @@ class ParquetRows:
             yield piece
 
     def _batches(self, wanted: Collection[int]) -> Iterator[tuple[int, list[Floats]]]:
-        """Read the groups of rows that have wanted blocks: the first row of each batch, and its columns."""
+        """Read the groups of rows that have wanted blocks: the first row of each batch, and its columns as numbers."""
+        for first, batch in self._arrow_batches(self.columns, wanted):
+            yield first, [_numbers(batch.column(name)) for name in self.columns]
+
+    def arrow_batches(self, columns: Sequence[str], wanted: Collection[int]) -> Iterator[tuple[int, Any]]:
+        """Read columns as they stand, of the groups of rows that have wanted blocks; the first row of each batch."""
+        import pyarrow as pa
+
+        for first, batch in self._arrow_batches(columns, wanted):
+            reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
+            yield first, plain_types(self.where, reader).read_next_batch()
+
+    def plain_schema(self, columns: Sequence[str]) -> Any:
+        """Give the names and types of columns as `arrow_batches` reads them."""
+        import pyarrow as pa
         from pyarrow import parquet
 
+        with self._reading(self.files[0]):
+            schema = parquet.read_schema(self.files[0])
+        fields = pa.schema([schema.field(name) for name in columns])
+        return plain_types(self.where, fields.empty_table().to_reader()).schema
+
+    def _arrow_batches(self, columns: Sequence[str], wanted: Collection[int]) -> Iterator[tuple[int, Any]]:
+        from pyarrow import parquet
+
+        names = list(columns)
         end = (max(wanted, default=-1) + 1) * BLOCK_ROWS
         needed = (group for group in self.groups if _has_any(group, wanted))
         for path, groups in groupby(needed, key=attrgetter("file")):
             with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
                 for group in groups:
                     first = group.first
-                    for batch in file.iter_batches(BATCH_ROWS, [group.number], list(self.columns)):
-                        yield first, [_numbers(batch.column(name)) for name in self.columns]
+                    for batch in file.iter_batches(BATCH_ROWS, [group.number], names):
+                        yield first, batch.select(names)  # a dot in a name stands for a nested column, too
                         first += batch.num_rows
                         if end <= first < group.end:  # what is left of the group is of no wanted block
                             return
@@ -248,12 +282,12 @@ class StreamedTable:
     split_column: Flags | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     engine: Engine = field(default_factory=Threads)
+    key_digest: bytes | None = None
+    keys: Keys | None = field(default=None, repr=False)
+    preparing: Unprepared | None = field(default=None, repr=False)
     label_levels: tuple[str, ...] | None = field(default=None, init=False)
-    key_digest: bytes | None = field(default=None, init=False)
-    keys: Keys | None = field(default=None, init=False)
     alignment: Alignment | None = field(default=None, init=False)
     row_numbers: Rows | None = field(default=None, init=False)
-    preparing: None = field(default=None, init=False)
     row_weights: PerRow | None = field(default=None, init=False)
 
     @property
@@ -280,6 +314,20 @@ class StreamedTable:
         """Refuse: it has no key."""
         raise InputError("A table without a key cannot be aligned. Name its key= column.")
 
-    def prepared(self, _: bytes) -> "StreamedTable":
-        """Refuse: its columns are numbers."""
-        raise LocalProtocolError("These columns are numbers already.")
+    def prepared(self, fitted: bytes) -> "StreamedTable":
+        """Make numbers of the columns by what was fitted, to these rows or to others, whenever they are read."""
+        if self.preparing is None:
+            raise LocalProtocolError("These columns are numbers already.")
+        preparation, largest, notes = self.preparing.looked_through(fitted)
+        rows = replace(self.rows, columns=(*preparation.names, *self.rows.columns), preparation=preparation)
+        table = replace(self, rows=rows, feature_names=preparation.names, preparing=None, notes=notes)
+        check_columns(self.preparing.party, preparation.names, largest, table.column)
+        return table
+
+    def column(self, place: int) -> Floats:
+        """Read one column whole, to say what is wrong with it."""
+        return np.concatenate(list(self.map(partial(_column, place))))
+
+
+def _column(place: int, block: Block) -> Floats:
+    return block.values[:, place].copy()

@@ -21,7 +21,7 @@ from colonnade.preparation.rules import Category, Date, HowToPrepare, Prepare, R
 
 @dataclass(frozen=True, eq=False)
 class Unprepared:
-    """A party's columns as they came, a `pyarrow.Table`, and its owner's rules by which some of them become numbers.
+    """A party's columns as they came, in memory or in files, and its owner's rules by which some become numbers.
 
     What was learned of other rows may ask for more columns than the rules. Where "auto" found no rule for these rows,
     `unfit` says why nothing can be learned of them. `place` says where a row stood in what was read.
@@ -67,6 +67,13 @@ class Unprepared:
             applied = preparation.apply(self.columns, room)
         notes = tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *applied.notes))
         return preparation.names, applied.values, notes
+
+    def looked_through(self, content: bytes) -> tuple[Preparation, Floats, tuple[str, ...]]:
+        """Make numbers of columns that stay in files, and keep none: the largest of each in size, and the notes."""
+        with _of(self.party, self.place):
+            preparation = Preparation.from_json(content)
+            largest, notes = preparation.looked_through(self.columns)
+        return preparation, largest, tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *notes))
 
     def told_names(self, content: bytes, weights: Floats | None) -> tuple[str, ...] | None:
         """Name the columns with their levels, where the owner lets these be told.
