@@ -11,6 +11,7 @@ import numpy as np
 from colonnade.data.arrow_files import naming
 from colonnade.data.engines import Engine, Threads
 from colonnade.data.filed_columns import FileColumns
+from colonnade.data.filed_keys import read_filed_keys
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
 from colonnade.data.filling import filled
 from colonnade.data.sources import Roles, columns_read, read_marks, taken_columns
@@ -34,12 +35,12 @@ def streamed_table(
 ) -> StreamedTable | None:
     """Open a table that stays in its files, and check its values in one pass; None where it is to be held in memory.
 
-    That is what is small, is in no Parquet file, has a key, or columns that are no numbers and have no rule.
+    That is what is small, is in no Parquet file, or has columns that are no numbers and have no rule.
     """
     asked = engine is not None or is_data_set(data)
     files = parquet_paths(party, data)
-    if files is None or roles.key is not None:
-        _check_no_engine(party, engine, "is in no Parquet file" if files is None else "has a key")
+    if files is None:
+        _check_no_engine(party, engine, "is in no Parquet file")
         return None
     from pyarrow import parquet
 
@@ -66,6 +67,9 @@ def streamed_table(
     table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
     if ordered:
         _check(party, table, [schema.field(name).type for name in ordered])
+    if keys := [name for name, role in taken.items() if role == "key"]:
+        read, found = read_filed_keys(party, keys, FileColumns(rows, tuple(keys)), roles.duplicates)
+        table = replace(table, keys=read, key_digest=found)
     if prepare is None:
         return table
     preparing = unprepared_columns(party, FileColumns(rows, tuple(features)), prepare, BY_NUMBER)

@@ -16,8 +16,7 @@ import numpy as np
 
 from colonnade.contracts import PartyCard, Roster, Script
 from colonnade.errors import InputError, PolicyRefusedError
-from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.memory import PreparedNote, rows_apart, table_key
@@ -95,15 +94,11 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
         # Before it is tried: whether it can be done at all tells something of these rows, too.
         data.memory.keep([note])
     with data.preparing():
-        fitted = table.preparing.fitted(_in_one(table.row_weights))
+        fitted = table.preparing.fitted(table.row_weights)
     name = preparation_name(table_key(data.memory, data.fresh_key), note.rows + note.weights, fitted)
     data.preparations.keep(name, fitted)
     names = data.prepared(name).table.feature_names
-    return state, PreparedColumns(name, names, table.preparing.told_names(fitted, _in_one(table.row_weights)))
-
-
-def _in_one(row_weights: PerRow | None) -> Floats | None:
-    return None if row_weights is None else np.asarray(row_weights)
+    return state, PreparedColumns(name, names, table.preparing.told_names(fitted, table.row_weights))
 
 
 def _note(rows: Rows, data: PartyData) -> PreparedNote:

@@ -19,7 +19,8 @@ from numpy.testing import assert_array_equal
 from pyarrow import parquet
 
 import colonnade as cn
-from colonnade.data import large_files
+from colonnade.contracts import Alignment
+from colonnade.data import filed_keys, large_files
 from colonnade.data.streams import StreamedTable
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.blocks import BLOCK_ROWS, values_of
@@ -28,8 +29,13 @@ from colonnade.preparation import measuring
 N_ROWS = 2 * BLOCK_ROWS + 777
 RNG = np.random.default_rng(0)
 GAPS = RNG.random(N_ROWS) < 0.1
-JOBS = np.array(["clerk", "driver", "nurse", "", "pilot", "é"])[RNG.choice(6, N_ROWS, p=[0.4, 0.3, 0.2, 0.05, 0.0499, 0.0001])]
-DAYS = [None if gap else dt.date(2020, 1, 1) + dt.timedelta(int(day)) for gap, day in zip(GAPS, RNG.integers(0, 900, N_ROWS), strict=True)]
+JOBS = np.array(["clerk", "driver", "nurse", "", "pilot", "é"])[
+    RNG.choice(6, N_ROWS, p=[0.4, 0.3, 0.2, 0.05, 0.0499, 0.0001])
+]
+DAYS = [
+    None if gap else dt.date(2020, 1, 1) + dt.timedelta(int(day))
+    for gap, day in zip(GAPS, RNG.integers(0, 900, N_ROWS), strict=True)
+]
 COLUMNS = {
     "age": pa.array(RNG.normal(50, 12, N_ROWS), mask=GAPS),
     "income": pa.array(RNG.gamma(2.0, size=N_ROWS) * 1e4),
@@ -144,3 +150,120 @@ def test_a_run_has_the_bits_of_one_in_memory(tmp_path: Path, given_: dict[str, A
         assert run.model is not None
         found.append((run.model.coef_.tobytes(), run.coreset.rows.tobytes(), parties.evaluate(run.model, split=split)))
     assert found[0] == found[1]
+
+
+# Keys.
+
+
+def test_a_key_that_is_compared_only_has_the_digest_of_one_in_memory(tmp_path: Path) -> None:
+    ids = {"income_id": COLUMNS["id"].dictionary_encode(), "visits_id": RNG.integers(0, 9_000, N_ROWS)}
+    path = written(tmp_path, (1, 9_000, 333), **ids)
+    for key in ("id", ["id", "income_id"], "visits_id"):
+        policy = cn.Policy(level="open", columns=["income", *([key] if isinstance(key, str) else key)])
+        duplicates: Any = "first" if key == "visits_id" else "error"
+        held, streamed = both(path, key=key, duplicates=duplicates, policy=policy)
+        assert streamed.key_digest == held.key_digest
+        assert held.keys is not None
+        assert streamed.keys is not None
+        assert (streamed.keys.count, streamed.keys.n_rows) == (held.keys.count, held.keys.n_rows)
+        assert_array_equal(streamed.keys.rows, held.keys.rows)
+        rows = RNG.integers(0, N_ROWS, 50)
+        assert streamed.key_columns(rows).to_pylist() == held.key_columns(rows).to_pylist()
+        assert streamed.key_columns(rows[:0]).schema.names == held.key_columns(rows[:0]).schema.names
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(st.integers(0, 30), min_size=1, max_size=40), st.sampled_from(["first", "drop", "error"]), st.booleans()
+)
+def test_rows_that_repeat_keys_are_treated_as_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: list[int], duplicates: Any, as_text: bool
+) -> None:
+    monkeypatch.setattr(filed_keys, "MOST_HASHES", 3)  # so that few keys take several passes
+    ids = [f" K{number} " for number in numbers] if as_text else numbers
+    path = tmp_path / "keys.parquet"
+    parquet.write_table(pa.table({"id": ids, "a": np.arange(float(len(ids)))}), path, row_group_size=7)
+    found: list[Any] = []
+    for data in (path, ds.dataset(path)):
+        try:
+            table = read_table("bank", data, key="id", duplicates=duplicates)
+            assert table.keys is not None
+            found.append((table.key_digest, list(table.keys.values), table.keys.rows.tolist()))
+            assert table.keys.values.digest() == table.key_digest
+        except cn.InputError as error:
+            found.append(str(error))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("ids", [["a", None, "b", "", None], [1, None, 2, 3, None], [2.5, 1, 2, 3, 4]])
+def test_what_is_wrong_with_keys_is_said_as_in_memory(tmp_path: Path, ids: list[Any]) -> None:
+    path = tmp_path / "keys.parquet"
+    parquet.write_table(pa.table({"id": ids, "a": np.arange(5.0)}), path, row_group_size=2)
+    words = []
+    for data in (path, ds.dataset(path)):
+        with pytest.raises(cn.InputError) as caught:
+            read_table("bank", data, key="id")
+        words.append(str(caught.value))
+    assert words[0] == words[1]
+    assert "key" in words[0]
+
+
+def test_parties_with_the_same_keys_in_the_same_order_need_no_matching(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    for shop_ids, goes in ((COLUMNS["id"], True), (COLUMNS["id"].take(pa.array(np.arange(N_ROWS)[::-1])), False)):
+        bank = cn.Party("bank", ds.dataset(path), key="id", prepare=cn.Prepare(RULES["median"]))
+        assert isinstance(bank.table, StreamedTable)
+        shop = cn.Party(
+            "shop", pa.table({"id": shop_ids, "a": RNG_VALUES[:, 0], "y": COLUMNS["y"]}), key="id", label="y"
+        )
+        if goes:
+            run = cn.Federation([bank, shop]).fit(cn.Regression(), sampler=cn.ImportanceSampling(200))
+            assert run.model is not None
+        else:
+            with pytest.raises(cn.AlignmentError):
+                cn.Federation([bank, shop]).fit(cn.Regression(), sampler=cn.ImportanceSampling(200))
+
+
+@pytest.mark.parametrize("mode", ["clear", "aided", "curve"])
+@pytest.mark.parametrize("prepared", [False, True])
+def test_records_that_are_matched_have_the_bits_of_tables_in_memory(tmp_path: Path, mode: Any, prepared: bool) -> None:
+    rng, n_rows = np.random.default_rng(7), 2_000 if mode == "curve" else 20_000
+    ids = np.array([f"K{number}" for number in rng.permutation(n_rows)])
+    jobs = np.array(["clerk", "driver", "nurse"])[rng.integers(0, 3, n_rows)]
+    ages = pa.array(rng.normal(50, 9, n_rows), mask=rng.random(n_rows) < 0.1)
+    bank = pa.table({"id": ids, "job": jobs, "age": ages, "a": rng.normal(size=n_rows), "w": rng.random(n_rows)})
+    path = tmp_path / "bank.parquet"
+    parquet.write_table(bank if prepared else bank.drop(["job", "age"]), path, row_group_size=3_000)
+    some = rng.permutation(n_rows)[: n_rows * 3 // 4]
+    shop = pa.table({"id": [f" {key.lower()}" for key in ids[some]], "b": rng.normal(size=len(some)), "y": some / 1e4})
+    rules = {"job": cn.Category(), "age": cn.Number(missing="median", scale=True), "a": cn.Number(scale=True)}
+    found: list[Any] = []
+    for data in (path, ds.dataset(path)):
+        one = cn.Party("bank", data, key="id", weight="w", prepare=cn.Prepare(rules) if prepared else None)
+        parties = cn.Federation([one, cn.Party("shop", shop, key="id", label="y")], align=mode)
+        split = cn.HoldOut(0.2)
+        run = parties.fit(cn.Regression(), sampler=cn.ImportanceSampling(300), split=split, seed=2)
+        assert run.model is not None
+        found.append((run.model.coef_.tolist(), run.coreset.weights.tolist(), parties.evaluate(run.model, split=split)))
+        assert isinstance(one.table, ArrayTable if data is path else StreamedTable)
+    assert found[0] == found[1]
+
+
+def test_an_aligned_table_is_in_the_common_order_and_can_be_aligned_again(tmp_path: Path) -> None:
+    held, streamed = both(written(tmp_path), key="id", prepare=cn.Prepare(RULES["all"]), label="y", weight="weight")
+    for seed, share in ((0, 0.5), (1, 0.01)):
+        rng = np.random.default_rng(seed)
+        positions = np.where(rng.random(N_ROWS) < share, rng.permutation(N_ROWS), -1)
+        alignment = Alignment(b"f", positions)
+        held, streamed = held.aligned(alignment), streamed.aligned(alignment)
+        assert values(held).tobytes() == values(streamed).tobytes()
+        assert_array_equal(held.weight_column, streamed.weight_column)
+        rows = rng.integers(0, held.n_rows, 20)
+        assert held.key_columns(rows).to_pylist() == streamed.key_columns(rows).to_pylist()
+        assert_array_equal(held.row_numbers, streamed.row_numbers)
+        assert held.preparing is not None
+        assert streamed.preparing is not None
+        weights = rng.integers(0, 3, held.n_rows).astype(float)
+        fitted = held.preparing.fitted(weights)
+        assert streamed.preparing.fitted(weights) == fitted
+        same(held.prepared(fitted), streamed.prepared(fitted))

@@ -51,7 +51,7 @@ def key_seen(party: str, names: Sequence[str], table: Any) -> KeySeen:
         keys = read_keys(party, names, table, "first")
     except InputError as error:
         return KeySeen(columns, problem=str(error))
-    repeated = table.num_rows - len(keys.rows)
+    repeated = len(keys.left_out)
     as_written = _repeats_as_written(table.select(list(names))) if repeated else 0
     changed = _changed(table[names[0]], keys) if len(names) == 1 else 0
     return KeySeen(columns, repeated, repeated - as_written, changed)
