@@ -34,6 +34,11 @@ class FileColumns:
         return self.rows.n_rows
 
     @property
+    def num_columns(self) -> int:
+        """How many columns."""
+        return len(self.names)
+
+    @property
     def column_names(self) -> list[str]:
         """What they are called."""
         return list(self.names)

@@ -10,7 +10,7 @@ import numpy as np
 
 from colonnade.contracts import Keys
 from colonnade.data.filed_columns import FileColumns
-from colonnade.data.keys import Duplicates, check_duplicates, key_texts, rows_left_out
+from colonnade.data.keys import Duplicates, check_duplicates, key_texts, read_keys, rows_left_out
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.key_texts import KeyTexts, Words, digest_of, hashes_of, with_lengths
 
@@ -71,6 +71,13 @@ class FiledKeys:
             first += len(chunk)
             if len(here) < len(chunk):
                 yield chunk.take(np.delete(np.arange(len(chunk)), here)) if len(here) else chunk
+
+
+def any_keys(party: str, names: Sequence[str], table: Any, duplicates: Duplicates) -> Keys:
+    """Read the key columns of a `pyarrow.Table`, or of files, and require one key of its own for each row."""
+    if isinstance(table, FileColumns):
+        return read_filed_keys(party, names, table.select(names), duplicates)[0]
+    return read_keys(party, names, table, duplicates)
 
 
 def read_filed_keys(

@@ -72,10 +72,21 @@ def moments(read: Read) -> Moments:
 
 def median(read: Read) -> float:
     """Find the number in the middle of so many copies; between two, their mean."""
-    low, up_to, half = _first_middle(read)
-    if up_to > half:
-        return low
-    return float(np.mean([low, min(_least_above(low, piece) for piece in read())]))
+    low, up_to, half = _first_reaching(read, None)
+    return low if up_to > half else float(np.mean([low, _next(read, low)]))
+
+
+def quantile(read: Read, n_numbers: int, share: float) -> float:
+    """Find the number that this share of so many is at most, each counting once; between two, what is between them."""
+    whole, part = divmod(share * (n_numbers - 1), 1.0)
+    low, up_to, _ = _first_reaching(read, whole + 1.0)
+    high = low if part == 0.0 or up_to > whole + 1.0 else _next(read, low)
+    return float(low + (high - low) * part)
+
+
+def _next(read: Read, low: float) -> float:
+    """Find the least number above one."""
+    return min(_least_above(low, piece) for piece in read())
 
 
 def _least_above(low: float, piece: Piece) -> float:
@@ -112,29 +123,29 @@ def _joined(pieces: list[Piece]) -> Piece:
     return Piece(np.concatenate([piece.values for piece in pieces]), np.concatenate(copies) if copies else None)
 
 
-def _first_middle(read: Read) -> tuple[float, float, float]:
-    """Find the first number up to which half of all are, how many are up to it, and what half of all is.
+def _first_reaching(read: Read, goal: float | None) -> tuple[float, float, float]:
+    """Find the first number up to which so many are, half of all if None; how many are up to it, and the goal.
 
     Of more than are held, the part of the range that has it is cut again and again, by counting.
     """
     least, most = 0, LAST_PLACE
-    below, up_to, half = 0.0, 0.0, None
+    below, up_to = 0.0, 0.0
     while (held := _held(read, least, most)) is None and least < most:
         width = (most - least) // N_BINS + 1
         reached = below + np.cumsum(_sizes(read, least, most, width))
-        half = float(reached[-1]) / 2 if half is None else half
-        found = min(int(np.searchsorted(reached, half)), int(np.searchsorted(reached, reached[-1])))
+        goal = float(reached[-1]) / 2 if goal is None else goal
+        found = min(int(np.searchsorted(reached, goal)), int(np.searchsorted(reached, reached[-1])))
         below, up_to = float(reached[found - 1]) if found else below, float(reached[found])
         least, most = least + found * width, min(most, least + (found + 1) * width - 1)
     if held is None:  # more copies of one number than are held
-        return float(_numbers(np.array([least], np.uint64))[0]), up_to, float(half or 0.0)
+        return float(_numbers(np.array([least], np.uint64))[0]), up_to, float(goal or 0.0)
     order = np.argsort(held.values, kind="stable")
     copies = np.ones(len(order)) if held.copies is None else held.copies[order]
     running = np.cumsum(np.append(below, copies))[1:]
-    half = float(running[-1]) / 2 if half is None else half
-    place = min(int(np.searchsorted(running, half)), len(order) - 1)
+    goal = float(running[-1]) / 2 if goal is None else goal
+    place = min(int(np.searchsorted(running, goal)), len(order) - 1)
     value = float(held.values[order[place]])
-    return value, float(running[np.searchsorted(held.values[order], value, "right") - 1]), half
+    return value, float(running[np.searchsorted(held.values[order], value, "right") - 1]), goal
 
 
 def _held(read: Read, least: int, most: int) -> Piece | None:

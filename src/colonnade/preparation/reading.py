@@ -96,20 +96,21 @@ def cells(table: Any, name: str, weights: RowWeights | None = None) -> Iterator[
     if table.schema.get_field_index(name) < 0:
         raise InputError(there_is_no(f"column {name!r}, which was prepared", name, table.column_names))
     start = 0
-    for piece in _pieces(table, name):
+    for piece in pieces_of(table, name):
         block, rows = piece, np.arange(start, start := start + len(piece))
         if weights is not None:
             counts = weights[rows] > 0
             block, rows = block.filter(pa.array(counts)), rows[counts]
         if len(rows):
-            yield Cells(name, _without_dictionary(block), rows, lambda: cells(table, name, weights))
+            yield Cells(name, block, rows, lambda: cells(table, name, weights))
 
 
-def _pieces(table: Any, name: str) -> Iterator[Any]:
+def pieces_of(table: Any, name: str) -> Iterator[Any]:
+    """Read a column of a `pyarrow.Table`, or of `FiledColumns`, from first row to last, without a dictionary."""
     import pyarrow as pa
 
     if hasattr(table, "pieces"):
-        yield from table.pieces(name)
+        yield from map(_without_dictionary, table.pieces(name))
         return
     column = table[name]
     for start in range(0, len(column), BLOCK_ROWS):

@@ -1,4 +1,4 @@
-"""Tables that stay in their files and are prepared: the bits of memory, nothing of a file that changes, little memory."""
+"""Tables that stay in their files, prepared and with keys: the bits of memory, little of it, no file that changes."""
 
 import datetime as dt
 import os
@@ -24,7 +24,6 @@ from colonnade.data import filed_keys, large_files
 from colonnade.data.streams import StreamedTable
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.blocks import BLOCK_ROWS, values_of
-from colonnade.preparation import measuring
 
 N_ROWS = 2 * BLOCK_ROWS + 777
 RNG = np.random.default_rng(0)
@@ -267,3 +266,115 @@ def test_an_aligned_table_is_in_the_common_order_and_can_be_aligned_again(tmp_pa
         fitted = held.preparing.fitted(weights)
         assert streamed.preparing.fitted(weights) == fitted
         same(held.prepared(fitted), streamed.prepared(fitted))
+
+
+# Files that change, other machines, memory.
+
+
+def rewrite(path: Path) -> None:
+    written(path.parent, (5_000,), path.name)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("change", [rewrite, cut, Path.unlink])
+def test_a_file_that_changes_between_learning_and_applying_is_used_no_more(tmp_path: Path, change: Any) -> None:
+    table = read_table("bank", ds.dataset(written(tmp_path)), prepare=cn.Prepare(RULES["all"]), key="id")
+    assert table.preparing is not None
+    assert table.keys is not None
+    fitted = table.preparing.fitted(None)
+    prepared = table.prepared(fitted)
+    change(tmp_path / "t.parquet")
+    uses: list[Any] = [
+        lambda: table.preparing.fitted(None),
+        lambda: table.prepared(fitted),
+        lambda: values(prepared),
+        lambda: prepared.take(np.array([5])),
+        lambda: list(table.keys.values),
+        lambda: table.key_columns(np.array([5])),
+        lambda: table.aligned(Alignment(b"f", np.arange(N_ROWS))),
+    ]
+    for use in uses:
+        with pytest.raises(cn.InputError, match="its table changed while it was in use"):
+            use()
+
+
+def test_a_run_names_the_party_whose_file_changed(tmp_path: Path) -> None:
+    parties = federation(tmp_path, in_memory=False)
+    run = parties.fit(cn.Regression(), sampler=cn.ImportanceSampling(100))
+    rewrite(tmp_path / "t.parquet")
+    with pytest.raises(cn.ColonnadeError, match=r"'bank'.*changed while it was in use"):
+        parties.fit(cn.Regression(), sampler=cn.ImportanceSampling(100), seed=1)
+    with pytest.raises(cn.ColonnadeError, match="changed while it was in use"):
+        parties.evaluate(run.model)
+
+
+def test_prepared_rows_are_sent_with_what_prepares_them(tmp_path: Path) -> None:
+    table = read_table("bank", ds.dataset(written(tmp_path)), prepare=cn.Prepare(RULES["all"]), label="y")
+    assert table.preparing is not None
+    prepared = table.prepared(table.preparing.fitted(None))
+    assert isinstance(prepared, StreamedTable)
+    sent = pickle.loads(pickle.dumps(prepared.rows)).seen_from_here()  # noqa: S301  # our own
+    assert b"".join(block.values.tobytes() for block in sent.blocks([1, 2])) == b"".join(
+        block.values.tobytes() for block in prepared.rows.blocks([1, 2])
+    )
+
+
+def test_large_files_stay_where_they_are_and_small_ones_are_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, prepare = written(tmp_path), cn.Prepare(RULES["levels"])
+    assert isinstance(read_table("bank", path, prepare=prepare, key="id"), ArrayTable)
+    monkeypatch.setattr(large_files, "STREAMED_BYTES", 1000)
+    assert repr(cn.Party("bank", path, prepare=prepare, key="id")) == (
+        f"Party('bank', {N_ROWS} rows, 3 columns to prepare, in its files)"
+    )
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import numpy as np, pyarrow as pa, pyarrow.dataset as ds
+from pyarrow import parquet
+import colonnade as cn
+from colonnade.data import filed_keys
+from colonnade.kernels import per_row
+from colonnade.preparation import measuring
+per_row.KEPT_ROWS = filed_keys.MOST_HASHES = measuring.MOST_HELD = 1 << 18  # so that few rows are many
+path, n_rows, some = sys.argv[1], int(sys.argv[2]), 200_000
+rules = {"job": cn.Category(), "[a-i]": cn.Number(missing="mean", scale=True), "j": cn.Number(missing="median")}
+writer = None
+for part in range(n_rows // some):
+    rng = np.random.default_rng(part)
+    columns = {name: pa.array(rng.normal(size=some), mask=rng.random(some) < 0.05) for name in "abcdefghij"}
+    columns["job"] = rng.choice(["clerk", "driver", "nurse"], some)
+    columns["id"] = pa.array(rng.permutation(some) + part * some).cast(pa.string())
+    table = pa.table(columns)
+    writer = writer or parquet.ParquetWriter(path, table.schema)
+    writer.write_table(table)
+writer.close()
+bank = cn.Party("bank", ds.dataset(path), key="id", prepare=cn.Prepare(rules))
+shop = cn.Party("shop", np.ones((n_rows, 1)), label=np.arange(float(n_rows)))
+run = cn.Federation([bank, shop]).fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(500), split=cn.HoldOut(0.1))
+status = Path("/proc/self/status").read_text()
+print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_a_table_that_is_prepared_and_has_a_key(tmp_path: Path) -> None:
+    """1.6 million rows are 128 MB of numbers and 40 MB of text, four times what they may take more than an eighth."""
+    small, large = (
+        int(
+            subprocess.run(
+                [sys.executable, "-c", CHILD, str(tmp_path / f"{n}.parquet"), str(n)],
+                capture_output=True,
+                text=True,
+                check=True,
+            ).stdout
+        )
+        for n in (200_000, 1_600_000)
+    )
+    assert large - small < 42
