@@ -4,6 +4,7 @@ Pieces are put together into runs of a fixed length first: how numbers are cut, 
 between them, changes no bit.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -139,9 +140,13 @@ def _first_reaching(read: Read, goal: float | None) -> tuple[float, float, float
         least, most = least + found * width, min(most, least + (found + 1) * width - 1)
     if held is None:  # more copies of one number than are held
         return float(_numbers(np.array([least], np.uint64))[0]), up_to, float(goal or 0.0)
+    if held.copies is None:
+        goal = (below + len(held.values)) / 2 if goal is None else goal
+        place = min(max(math.ceil(goal - below), 1), len(held.values)) - 1
+        value = float(np.partition(held.values, place)[place])
+        return value, below + np.count_nonzero(held.values <= value), goal
     order = np.argsort(held.values, kind="stable")
-    copies = np.ones(len(order)) if held.copies is None else held.copies[order]
-    running = np.cumsum(np.append(below, copies))[1:]
+    running = np.cumsum(np.append(below, held.copies[order]))[1:]
     goal = float(running[-1]) / 2 if goal is None else goal
     place = min(int(np.searchsorted(running, goal)), len(order) - 1)
     value = float(held.values[order[place]])
