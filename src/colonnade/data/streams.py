@@ -364,6 +364,7 @@ class StreamedTable:
 
 def in_order(readable: ParquetRows | SpooledRows, rows: Rows) -> SpooledRows:
     """Write rows of a table, each at most once, in this order."""
+    readable.check_unchanged()
     if not readable.columns:
         return SpooledRows(readable.where, (), (), len(rows), None)
     places = np.full(readable.n_rows, -1)
