@@ -112,9 +112,9 @@ def test_rows_of_another_table_are_prepared_alike_and_noted(tmp_path: Path) -> N
     held, _ = both(written(tmp_path), prepare=prepare)
     assert held.preparing is not None
     fitted = held.preparing.fitted((~GAPS & (JOBS != "pilot")).astype(float))
-    held, streamed = (table.prepared(fitted) for table in both(tmp_path / "t.parquet", prepare=prepare))
-    same(held, streamed)
-    assert len(streamed.notes) == 2
+    prepared = [table.prepared(fitted) for table in both(tmp_path / "t.parquet", prepare=prepare)]
+    same(*prepared)
+    assert len(prepared[1].notes) == 2
 
 
 def test_rules_that_are_found_are_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,7 +235,11 @@ def test_records_that_are_matched_have_the_bits_of_tables_in_memory(tmp_path: Pa
     parquet.write_table(bank if prepared else bank.drop(["job", "age"]), path, row_group_size=3_000)
     some = rng.permutation(n_rows)[: n_rows * 3 // 4]
     shop = pa.table({"id": [f" {key.lower()}" for key in ids[some]], "b": rng.normal(size=len(some)), "y": some / 1e4})
-    rules = {"job": cn.Category(), "age": cn.Number(missing="median", scale=True), "a": cn.Number(scale=True)}
+    rules: dict[str, Any] = {
+        "job": cn.Category(),
+        "age": cn.Number(missing="median", scale=True),
+        "a": cn.Number(scale=True),
+    }
     found: list[Any] = []
     for data in (path, ds.dataset(path)):
         one = cn.Party("bank", data, key="id", weight="w", prepare=cn.Prepare(rules) if prepared else None)

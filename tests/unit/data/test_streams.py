@@ -99,6 +99,7 @@ def test_who_reads_on_reads_no_group_twice(tmp_path: Path, monkeypatch: pytest.M
         assert len(read) == sum(window.start == 0 for window in windows) + (len(windows) == 5)
         read.clear()
     assert pickle.loads(pickle.dumps(table.rows)).n_rows == N_ROWS, "it can be sent to other machines"  # noqa: S301
+    assert isinstance(table.rows, ParquetRows)
     assert not table.rows._stopped
 
 

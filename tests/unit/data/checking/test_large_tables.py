@@ -79,7 +79,7 @@ def test_all_that_is_found_is_the_same(tmp_path: Path, monkeypatch: pytest.Monke
         {"customer": [f"c{i // 2}" for i in range(N)]},
         {"customer": [None, "", *map(str, range(N - 2))]},
         {"customer": [f"{' ' * (i % 2)}c{i // 2}" for i in range(N)]},
-        {"spending": RNG.choice(["yes", "no ", None], N)},
+        {"spending": RNG.choice(np.array(["yes", "no ", None]), N)},
         {"spending": np.full(N, 2.0)},
         {"spending": pa.array(RNG.normal(size=N), mask=GAPS)},
         {"income": None, "since": None, "amount": None, "void": None},
@@ -87,8 +87,9 @@ def test_all_that_is_found_is_the_same(tmp_path: Path, monkeypatch: pytest.Monke
     ],
 )
 def test_what_is_wrong_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: dict[str, Any]) -> None:
-    for prepare in ("auto", None):
-        held, filed = both(written(tmp_path, **columns), monkeypatch, prepare)  # type: ignore[arg-type]
+    choices: tuple[Preparing, ...] = ("auto", None)
+    for prepare in choices:
+        held, filed = both(written(tmp_path, **columns), monkeypatch, prepare)
         assert filed == held
 
 
