@@ -53,7 +53,8 @@ def ours(path: Path) -> tuple[int, int]:
     table = cn.Party("bank", path, prepare=cn.Prepare(rules)).table
     if table.preparing is None:
         raise TypeError("the table is not to be prepared")
-    return table.prepared(table.preparing.fitted(None)).values.shape
+    prepared = table.prepared(table.preparing.fitted(None))
+    return prepared.n_rows, len(prepared.feature_names)
 
 
 def theirs(path: Path) -> tuple[int, int]:

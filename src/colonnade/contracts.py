@@ -15,10 +15,10 @@ from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import Work
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.kernels.gram import Summary
-from colonnade.kernels.key_texts import KeyTexts
 from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.selections import Selection
 from colonnade.messages import Message, Reveals
+from colonnade.preparation.reading import RowWeights
 from colonnade.routes import Route
 from colonnade.signing import DrawSeeds, SignedRows
 
@@ -41,6 +41,29 @@ class Transport(Protocol):
         """Deliver each party its request and bring back each party's reply."""
 
 
+class KeyValues(Protocol):
+    """Keys as they are compared, in row order: in memory, or read from files when they are asked for."""
+
+    def __len__(self) -> int:
+        """How many."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Give one after the other."""
+
+    @property
+    def chunks(self) -> Any:
+        """All of them, a `pyarrow.ChunkedArray` of large_binary."""
+
+    def take(self, places: Rows) -> "KeyValues":
+        """Take some, in this order."""
+
+    def digest(self) -> bytes:
+        """SHA-256 over, for each key, its length in bytes (8 bytes, little endian) and the key."""
+
+    def let_go(self) -> None:
+        """Hold no longer what can be read again."""
+
+
 @dataclass(frozen=True, eq=False)
 class Keys:
     """What identifies a party's rows, in one form for all parties; each key names one row.
@@ -49,26 +72,31 @@ class Keys:
     ----------
     names : tuple of str
         The key columns.
-    values : KeyTexts
+    values : KeyValues
         The key of each row that takes part.
-    rows : ndarray of int64
-        Which row of the table that is.
     n_rows : int
-        How many rows the table has; others than those that take part repeat a key.
+        How many rows the table has.
+    left_out : ndarray of int64
+        Rows that take no part, as they repeat a key, ascending.
     columns : object
-        The key columns as they came, a `pyarrow.Table`.
+        The key columns as they came, which `take` gives rows of, as a `pyarrow.Table`.
     """
 
     names: tuple[str, ...]
-    values: KeyTexts = field(repr=False)
-    rows: Rows = field(repr=False)
+    values: KeyValues = field(repr=False)
     n_rows: int
+    left_out: Rows = field(repr=False)
     columns: Any = field(repr=False)
 
     @property
     def count(self) -> int:
         """How many rows take part."""
         return len(self.values)
+
+    @property
+    def rows(self) -> Rows:
+        """Which rows of the table take part."""
+        return np.delete(np.arange(self.n_rows), self.left_out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,13 +130,13 @@ class Preparing(Protocol):
     def depends_on_rows(self) -> bool:
         """Whether it depends on the rows that count which columns come of it, or whether it can be done at all."""
 
-    def fitted(self, weights: Floats | None) -> bytes:
+    def fitted(self, weights: RowWeights | None) -> bytes:
         """Learn from rows what the rules leave open, a row of weight k counting as k, all as one if None.
 
         It is JSON, which stays at the party.
         """
 
-    def told_names(self, fitted: bytes, weights: Floats | None) -> tuple[str, ...] | None:
+    def told_names(self, fitted: bytes, weights: RowWeights | None) -> tuple[str, ...] | None:
         """Name the columns with their levels, where the owner lets these be told, and enough rows have them."""
 
 

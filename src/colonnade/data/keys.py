@@ -1,15 +1,16 @@
 """The columns that identify rows, in one form for all parties: trimmed, in lower case, Unicode NFC."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import Keys
+from colonnade.contracts import Keys, KeyValues
 from colonnade.data.filling import PIECE_ROWS
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Rows
+from colonnade.kernels.arrays import Rows
 from colonnade.kernels.key_texts import KeyTexts, joined, prefixed
 
 Duplicates = Literal["error", "first", "drop"]
@@ -28,23 +29,24 @@ def read_keys(party: str, names: Sequence[str], table: Any, duplicates: Duplicat
 
     Of rows that repeat a key, "first" keeps the first, "drop" none. Errors never show keys, which may be personal data.
     """
+    import pyarrow as pa
+
+    check_duplicates(party, duplicates)
+    columns = table.select(list(names))
+    pieces = (columns.slice(start, PIECE_ROWS) for start in range(0, max(table.num_rows, 1), PIECE_ROWS))
+    values = KeyTexts(pa.chunked_array(key_texts(party, names, pieces), pa.large_binary()))
+    repeats = np.flatnonzero(values.repeats(_integers(columns)))
+    left_out = rows_left_out(party, names, len(values), repeats, duplicates, values)
+    used = values.take(np.delete(np.arange(len(values)), left_out)) if len(left_out) else values
+    return Keys(tuple(names), used, len(values), left_out, columns)
+
+
+def check_duplicates(party: str, duplicates: Duplicates) -> None:
+    """Require one of the ways to treat rows that repeat a key."""
     if duplicates not in DUPLICATES:
         raise InputError(
             f"Party {party!r}: duplicates={duplicates!r} is none of {', '.join(DUPLICATES)}. Leave it out."
         )
-    import pyarrow as pa
-
-    texts = [_readable(party, name, table[name]) for name in names]
-    whole = texts[0] if len(texts) == 1 else [joined(*map(prefixed, parts)) for parts in zip(*texts, strict=True)]
-    values = KeyTexts(pa.chunked_array(whole, pa.large_binary()))
-    repeats = values.repeats(_integers(table.select(list(names))))
-    kept = _kept(party, names, values, repeats, duplicates) if repeats.any() else np.arange(len(values))
-    if not len(kept) and len(values):
-        raise InputError(
-            f"Party {party!r}: no row is left, as each repeats a key. Pass duplicates='first', or join first."
-        )
-    used = values if len(kept) == len(values) else values.take(kept)
-    return Keys(tuple(names), used, kept, len(values), table.select(list(names)))
 
 
 def _integers(keys: Any) -> npt.NDArray[np.integer[Any]] | None:
@@ -54,35 +56,54 @@ def _integers(keys: Any) -> npt.NDArray[np.integer[Any]] | None:
     return keys[0].to_numpy() if keys.num_columns == 1 and pa.types.is_integer(keys[0].type) else None
 
 
-def _readable(party: str, name: str, column: Any) -> list[Any]:
-    """Put one column into its form, piece by piece."""
+def key_texts(party: str, names: Sequence[str], pieces: Iterable[Any]) -> Iterator[Any]:
+    """Put keys into their form, piece by piece, and at the end require that none was missing or empty.
+
+    Pieces are of a `pyarrow.Table`, or record batches; of each there is a `pyarrow.Array` of large_binary.
+    """
+    empty = {name: _Empty() for name in names}
+    for piece in pieces:
+        texts = [_readable(party, name, piece[name], empty[name]) for name in names]
+        if not any(found.count for found in empty.values()):
+            yield texts[0] if len(texts) == 1 else joined(*map(prefixed, texts))
+    for name, found in empty.items():
+        if found.count:
+            raise InputError(
+                f"Party {party!r}, key column {name!r}: {found.count:,} of {found.n_rows:,} keys are missing or empty, "
+                f"{_first_rows(found.rows, found.count)}. Every row needs a key of its own: fill them in, or leave "
+                "these rows out."
+            )
+
+
+@dataclass
+class _Empty:
+    """Keys that are missing or empty: how many, and the first of their rows."""
+
+    n_rows: int = 0
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+
+    def look_at(self, texts: Any) -> None:
+        import pyarrow.compute as pc
+
+        empty = np.flatnonzero(np.asarray(pc.fill_null(pc.equal(pc.binary_length(texts), 0), True)))
+        self.rows += (empty[: SHOWN_ROWS - len(self.rows)] + self.n_rows).tolist()
+        self.count, self.n_rows = self.count + len(empty), self.n_rows + len(texts)
+
+
+def _readable(party: str, name: str, column: Any, empty: _Empty) -> Any:
+    """Put a piece of one column into its form."""
     import pyarrow as pa
 
     try:
-        return _texts(party, name, column)
+        texts = _form(f"Party {party!r}, key column {name!r}", column)
     except pa.ArrowException:  # its words may quote a key
         raise InputError(
             f"Party {party!r}, key column {name!r}: its {column.type} values cannot be read as keys. Write text in "
             "UTF-8, and times between the years 1 and 9999."
         ) from None
-
-
-def _texts(party: str, name: str, column: Any) -> list[Any]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    where = f"Party {party!r}, key column {name!r}"
-    starts = range(0, max(len(column), 1), PIECE_ROWS)
-    texts = [_form(where, column.slice(start, PIECE_ROWS)) for start in starts]
-    empty = np.concatenate([pc.fill_null(pc.equal(pc.binary_length(piece), 0), True) for piece in texts])
-    if empty.any():
-        raise InputError(
-            f"{where}: {empty.sum():,} of {empty.size:,} keys are missing or empty, {_first_rows(empty)}. Every row "
-            "needs a key of its own: fill them in, or leave these rows out."
-        )
-    if _is_binary(_values_of(column.type)):
-        return [joined(pa.scalar(OF_BYTES, pa.large_binary()), piece) for piece in texts]
-    return texts
+    empty.look_at(texts)
+    return joined(pa.scalar(OF_BYTES, pa.large_binary()), texts) if _is_binary(_values_of(column.type)) else texts
 
 
 def _values_of(kind: Any) -> Any:
@@ -95,7 +116,8 @@ def _form(where: str, column: Any) -> Any:
     import pyarrow as pa
 
     values = column.cast(_values_of(column.type))
-    return _as_text(where, values).cast(pa.large_binary()).combine_chunks()
+    texts = _as_text(where, values).cast(pa.large_binary())
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def _as_text(where: str, column: Any) -> Any:
@@ -136,25 +158,32 @@ def _times(column: Any) -> Any:
     return pc.binary_join_element_wise(seconds.cast(pa.large_string()), end, nothing)
 
 
-def _kept(party: str, names: Sequence[str], values: KeyTexts, repeats: Flags, duplicates: Duplicates) -> Rows:
-    """List the rows that take part: each key names one."""
+def rows_left_out(
+    party: str, names: Sequence[str], n_rows: int, repeats: Rows, duplicates: Duplicates, keys: KeyValues
+) -> Rows:
+    """List the rows that take no part, given those that repeat the key of an earlier row: each key names one row."""
+    if not len(repeats):
+        return repeats
     if duplicates == "error":
         raise InputError(
-            f"Party {party!r}, key {', '.join(map(repr, names))}: {repeats.sum():,} of {len(values):,} rows repeat "
-            f"the key of an earlier row, {_first_rows(repeats)}. A key names one row: many rows are not joined to one "
-            "here. Join or add them up at the party first, name more columns as the key, or pass duplicates='first' or "
-            "'drop'."
+            f"Party {party!r}, key {', '.join(map(repr, names))}: {len(repeats):,} of {n_rows:,} rows repeat the key "
+            f"of an earlier row, {_first_rows(repeats[:SHOWN_ROWS].tolist(), len(repeats))}. A key names one row: many "
+            "rows are not joined to one here. Join or add them up at the party first, name more columns as the key, or "
+            "pass duplicates='first' or 'drop'."
         )
-    if duplicates == "first":
-        return np.flatnonzero(~repeats)
-    again = set(values.take(np.flatnonzero(repeats)))
-    return np.array([row for row, value in enumerate(values) if value not in again], dtype=np.int64)
+    if duplicates == "drop":
+        again = set(keys.take(repeats))
+        repeats = np.array([row for row, key in enumerate(keys) if key in again], dtype=np.int64)
+    if len(repeats) == n_rows:
+        raise InputError(
+            f"Party {party!r}: no row is left, as each repeats a key. Pass duplicates='first', or join first."
+        )
+    return repeats
 
 
-def _first_rows(marks: Flags) -> str:
-    rows = np.flatnonzero(marks)[:SHOWN_ROWS].tolist()
-    more = ", ..." if marks.sum() > SHOWN_ROWS else ""
-    return f"in row{'s' if marks.sum() > 1 else ''} {', '.join(map(str, rows))}{more} (rows count from 0)"
+def _first_rows(rows: Sequence[int], count: int) -> str:
+    more = ", ..." if count > SHOWN_ROWS else ""
+    return f"in row{'s' if count > 1 else ''} {', '.join(map(str, rows))}{more} (rows count from 0)"
 
 
 def _is_text(kind: Any) -> bool:

@@ -1,6 +1,7 @@
 """Numbers in Parquet files: which tables stay there, large ones and data sets of pyarrow's, and how others are read."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial, reduce
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,20 @@ import numpy as np
 
 from colonnade.data.arrow_files import naming
 from colonnade.data.engines import Engine, Threads, in_threads, n_cores
+from colonnade.data.filed_columns import FileColumns
+from colonnade.data.filed_keys import read_filed_keys
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
 from colonnade.data.filling import filled
 from colonnade.data.marks import read_marks
-from colonnade.data.sources import Roles, Source, known_columns, taken_columns
+from colonnade.data.sources import Roles, Source, columns_read, taken_columns
 from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
+from colonnade.data.unprepared import unprepared_columns
 from colonnade.data.value_checks import check_columns, check_row_weights
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.blocks import Block
 from colonnade.options import listed
-from colonnade.preparation.reading import is_number
+from colonnade.preparation.reading import BY_NUMBER, is_number
 from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.policy import Policy
 
@@ -32,13 +36,13 @@ def from_parquet(
 ) -> StreamedTable | Source | None:
     """Open a table that stays in its files, and check its values in one pass; read it where it is small.
 
-    None of what is to be read otherwise: it is in no Parquet file, has a key, or columns that are no numbers.
+    None of what is to be read otherwise: it is in no Parquet file, is small and has a key or rules, or has columns that
+    are no numbers and have no rule.
     """
     asked = engine is not None or is_data_set(data)
     files = parquet_paths(party, data)
-    if files is None or roles.key is not None or prepare is not None:
-        held = {"is in no Parquet file": files is None, "has a key": roles.key is not None, "is to be prepared": True}
-        _check_no_engine(party, engine, next(why for why, holds in held.items() if holds))
+    if files is None:
+        _check_no_engine(party, engine, "is in no Parquet file")
         return None
     from pyarrow import parquet
     from pyarrow.types import is_integer
@@ -47,10 +51,10 @@ def from_parquet(
         schema = parquet.read_schema(files[0])
     taken = taken_columns(party, roles)
     where = f"Party {party!r}: its table"
-    columns = chosen_columns(where, schema, lambda names: known_columns(party, names, taken, policy))
+    columns = chosen_columns(where, schema, partial(columns_read, party, taken, policy, prepare))
     features = [name for name in columns if name not in taken]
     label = next((name for name, role in taken.items() if role == "label"), None)
-    ordered = features if label is None else [*features, label]
+    ordered = [*(features if prepare is None else []), *([] if label is None else [label])]
     if other := [name for name in ordered if not _is_plain_number(schema.field(name).type)]:
         _check_no_engine(party, engine, f"has a column that is no number, {other[0]!r}")
         _check_numbers(party, files, schema, [name for name in other if name != label])
@@ -59,16 +63,26 @@ def from_parquet(
     if is_data_set(data) and not _is_whole(data, schema, rows.n_rows):
         _check_no_engine(party, engine, "is a data set with a filter, partitions or a schema of its own")
         return None
-    if not rows.n_rows or not ordered:
+    n_columns = len(features) + (label is not None)
+    is_small = not asked and rows.n_rows * n_columns * 8 <= STREAMED_BYTES
+    if not rows.n_rows or not n_columns or (is_small and (roles.key is not None or prepare is not None)):
         return None
     integers = tuple(is_integer(schema.field(name).type) for name in ordered)
     weights, marks = _beside(party, data, taken)
-    if not asked and rows.n_rows * len(ordered) * 8 <= STREAMED_BYTES:
+    if is_small:
         values, largest = _read(rows)
         return Source(tuple(ordered), values, integers, largest, label, weights=weights, held_out=marks)
     table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
-    _check(party, table, integers)
-    return table
+    if ordered:
+        _check(party, table, integers)
+    if keys := [name for name, role in taken.items() if role == "key"]:
+        read, found = read_filed_keys(party, keys, FileColumns(rows, tuple(keys)), roles.duplicates)
+        table = replace(table, keys=read, key_digest=found)
+    if prepare is None:
+        return table
+    preparing = unprepared_columns(party, FileColumns(rows, tuple(features)), prepare, BY_NUMBER)
+    preparing.check()
+    return replace(table, feature_names=preparing.names, preparing=preparing)
 
 
 def _read(rows: ParquetRows) -> tuple[Floats, Floats]:
@@ -87,8 +101,7 @@ def _check_numbers(party: str, files: Sequence[Path], schema: Any, others: Seque
     if named and sum(path.stat().st_size for path in files) > STREAMED_BYTES:
         raise InputError(
             f"Party {party!r}: {len(named)} column(s) are not numbers: {listed(named)}. Leave them out by the owner's "
-            "columns or never_columns (policy=), write numbers in their place, or pass prepare=, for which the table "
-            "must fit into memory."
+            "columns or never_columns (policy=), write numbers in their place, or pass prepare=."
         )
 
 
@@ -129,18 +142,10 @@ def _beside(party: str, data: object, taken: dict[str, str]) -> tuple[Floats | N
 
 def _check(party: str, table: StreamedTable, integers: Sequence[bool]) -> None:
     """Read all values once: what is wrong with one is said now, not in a job."""
-
-    def column(place: int) -> Floats:
-        return np.concatenate(list(table.map(partial(_column, place))))
-
     largest = reduce(np.maximum, table.map(_largest))
-    check_columns(party, table.rows.columns, largest, column, integers)
+    check_columns(party, table.rows.columns, largest, table.column, integers)
 
 
 def _largest(block: Block) -> Floats:
     # NaN and infinity cannot hide from the extremes.
     return np.asarray(np.maximum(-block.values.min(axis=0), block.values.max(axis=0)))
-
-
-def _column(place: int, block: Block) -> Floats:
-    return block.values[:, place].copy()

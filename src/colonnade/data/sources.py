@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -148,16 +149,13 @@ def from_frame(
     named = {role: [name for name, its in taken.items() if its == role] for role in taken.values()}
     label, keys = named.get("label", []), named.get("key", [])
 
-    def chosen(names: Sequence[str]) -> list[str]:
-        allowed = known_columns(party, names, taken, policy)
-        return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
-
     def as_text(names: Sequence[str]) -> list[str]:
         return columns_of_text(names, prepare, taken)
 
     from pyarrow import default_memory_pool
     from pyarrow.types import is_integer
 
+    chosen = partial(columns_read, party, taken, policy, prepare)
     may_spool = prepare is None and not keys  # rows with a key may be put into another order
     held = most if may_spool else math.inf
     opened = open_table(party, data, chosen, keys=keys, as_text=as_text, most=held)
@@ -246,12 +244,15 @@ def taken_columns(party: str, roles: Roles) -> dict[str, str]:
     return taken
 
 
-def known_columns(party: str, names: Sequence[str], taken: Mapping[str, str], policy: Policy) -> list[str]:
-    """List the columns that the policy lets in; those that have a role must be there."""
+def columns_read(
+    party: str, taken: Mapping[str, str], policy: Policy, prepare: HowToPrepare | None, names: Sequence[str]
+) -> list[str]:
+    """List the columns that the policy lets in, and of these what is prepared; those with a role must be there."""
     for name, role in taken.items():
         if name not in names:
             raise InputError(no_such_column(party, name, names, role=role))
-    return allowed_columns(party, names, taken, policy)
+    allowed = allowed_columns(party, names, taken, policy)
+    return allowed if prepare is None else columns_to_prepare(party, allowed, prepare, taken)
 
 
 def _column_names(party: str, role: str, given: object) -> list[str]:

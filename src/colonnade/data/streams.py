@@ -20,12 +20,17 @@ import numpy as np
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.arrow_files import check_same, naming
 from colonnade.data.engines import Engine, Threads, in_step, one_by_one
-from colonnade.data.spool import SpooledRows
+from colonnade.data.filed_columns import prepared_blocks
+from colonnade.data.plain_types import plain_types
+from colonnade.data.spool import OrderedSpool, SpooledRows
+from colonnade.data.unprepared import Unprepared
+from colonnade.data.value_checks import check_columns
 from colonnade.errors import EngineError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
 from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.row_blocks import taken
+from colonnade.preparation.preparation import Preparation
 
 R = TypeVar("R")
 # Makes room for these rows, all columns.
@@ -94,7 +99,8 @@ class Batch:
 class ParquetRows:
     """Columns of Parquet files, in the order given, as float64; `where` names them in errors.
 
-    `seen` is what the files were like when they were opened: size, time of the last change, and which file it is.
+    `seen` is what the files were like when they were opened: size, time of the last change, and which file it is. Where
+    there is a preparation, columns are those that it makes, and the label, and blocks are made by it.
     """
 
     where: str
@@ -102,11 +108,12 @@ class ParquetRows:
     columns: tuple[str, ...]
     groups: tuple[RowGroup, ...] = field(repr=False)
     seen: tuple[Look, ...] = field(repr=False)
+    preparation: Preparation | None = field(default=None, repr=False)
     # Readers that have stopped before a block, by its number: who reads on does not begin its group of rows again.
     _stopped: dict[int, Iterator[Block]] = field(default_factory=dict, init=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ParquetRows, (self.where, self.files, self.columns, self.groups, self.seen)
+        return ParquetRows, (self.where, self.files, self.columns, self.groups, self.seen, self.preparation)
 
     @property
     def n_rows(self) -> int:
@@ -145,6 +152,9 @@ class ParquetRows:
             self._stopped[number] = reader
 
     def _read(self, wanted: Collection[int], n_threads: int, room: Room | None = None) -> Iterator[Block]:
+        if self.preparation is not None:
+            yield from prepared_blocks(self, self.preparation, wanted)
+            return
         shares = np.array_split(np.arange(len(self.columns)), min(n_threads, len(self.columns)))
         steps = (
             (batch.whole, [partial(self._fill, batch, share.tolist()) for share in shares])
@@ -234,6 +244,42 @@ class ParquetRows:
                 piece, n_read = [], 0
         if piece:
             yield piece
+
+    def arrow_batches(self, columns: Sequence[str], wanted: Collection[int]) -> Iterator[tuple[int, Any]]:
+        """Read columns as they stand, of the groups of rows that have wanted blocks; the first row of each batch."""
+        import pyarrow as pa
+
+        for first, batch in self._arrow_batches(columns, wanted):
+            reader = pa.RecordBatchReader.from_batches(batch.schema, [batch])
+            yield first, plain_types(self.where, reader).read_next_batch()
+
+    def plain_schema(self, columns: Sequence[str]) -> Any:
+        """Give the names and types of columns as `arrow_batches` reads them."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        with self._reading(self.files[0]):
+            schema = parquet.read_schema(self.files[0])
+        fields = pa.schema([schema.field(name) for name in columns])
+        return plain_types(self.where, fields.empty_table().to_reader()).schema
+
+    def _arrow_batches(self, columns: Sequence[str], wanted: Collection[int]) -> Iterator[tuple[int, Any]]:
+        from pyarrow import parquet
+
+        names = list(columns)
+        end = (max(wanted, default=-1) + 1) * BLOCK_ROWS
+        needed = (group for group in self.groups if _has_any(group, wanted))
+        for path, groups in groupby(needed, key=attrgetter("file")):
+            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES) as file:
+                for group in groups:
+                    first = group.first
+                    for batch in file.iter_batches(BATCH_BLOCKS * BLOCK_ROWS, [group.number], names):
+                        yield first, batch.select(names)  # a dot in a name stands for a nested column, too
+                        first += batch.num_rows
+                        if end <= first < group.end:  # what is left of the group is of no wanted block
+                            return
+                    if first != group.end:
+                        raise self._changed()
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
@@ -332,12 +378,14 @@ class StreamedTable:
     split_column: Flags | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
     engine: Engine = field(default_factory=Threads)
+    key_digest: bytes | None = None
+    keys: Keys | None = field(default=None, repr=False)
+    preparing: Unprepared | None = field(default=None, repr=False)
+    alignment: Alignment | None = None
+    unaligned: "StreamedTable | None" = field(default=None, repr=False)
+    places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
+    row_numbers: Rows | None = field(default=None, repr=False)
     label_levels: tuple[str, ...] | None = None
-    key_digest: bytes | None = field(default=None, init=False)
-    keys: Keys | None = field(default=None, init=False)
-    alignment: Alignment | None = field(default=None, init=False)
-    row_numbers: Rows | None = field(default=None, init=False)
-    preparing: None = field(default=None, init=False)
     row_weights: PerRow | None = field(default=None, init=False)
 
     @property
@@ -362,13 +410,71 @@ class StreamedTable:
             values[order] = taken(self, rows[order])[0]
         return values
 
-    def key_columns(self, rows: Rows) -> None:
-        """Give none: it has no key."""
+    def key_columns(self, rows: Rows) -> Any:
+        """Read the key columns of rows as they came, a `pyarrow.Table`, or None where it has no key."""
+        if self.keys is None:
+            return None
+        return self.keys.columns.take(rows if self.places is None else self.places[rows])
 
-    def aligned(self, _: Alignment) -> "StreamedTable":
-        """Refuse: it has no key."""
-        raise InputError("A table without a key cannot be aligned. Name its key= column.")
+    def aligned(self, alignment: Alignment) -> "StreamedTable":
+        """Write the rows that all parties have into a file of this process, in the common order."""
+        whole = self.unaligned or self
+        if whole.keys is None:
+            raise InputError("A table without a key cannot be aligned. Name its key= column.")
+        order = alignment.order()
+        rows = whole.keys.rows[order]
+        whole.keys.values.let_go()
+        return replace(
+            whole,
+            rows=in_order(whole.rows, rows),
+            engine=Threads(),  # no other machine sees that file
+            key_digest=alignment.fingerprint,
+            alignment=alignment,
+            weight_column=None if whole.weight_column is None else whole.weight_column[rows],
+            split_column=None if whole.split_column is None else whole.split_column[rows],
+            preparing=None if whole.preparing is None else whole.preparing.take(rows),
+            unaligned=whole,
+            places=rows,
+            row_numbers=rows if alignment.numbers is None else alignment.numbers[order],
+        )
 
-    def prepared(self, _: bytes) -> "StreamedTable":
-        """Refuse: its columns are numbers."""
-        raise LocalProtocolError("These columns are numbers already.")
+    def prepared(self, fitted: bytes) -> "StreamedTable":
+        """Make numbers of the columns by what was fitted, to these rows or to others.
+
+        That is done whenever rows are read; those in the common order are written again, prepared.
+        """
+        whole = self.unaligned or self
+        if whole.preparing is None or self.preparing is None or not isinstance(whole.rows, ParquetRows):
+            raise LocalProtocolError("These columns are numbers already.")
+        # Of the whole table, so that no choice of common rows decides whether it goes.
+        preparation, largest, notes = whole.preparing.looked_through(fitted)
+        rows = replace(whole.rows, columns=(*preparation.names, *whole.rows.columns), preparation=preparation)
+        table = replace(whole, rows=rows, feature_names=preparation.names, preparing=None, notes=notes)
+        check_columns(whole.preparing.party, preparation.names, largest, table.column)
+        if self.places is None:
+            return table
+        return replace(
+            self, rows=in_order(rows, self.places), feature_names=preparation.names, preparing=None, notes=notes
+        )
+
+    def column(self, place: int) -> Floats:
+        """Read one column whole, to say what is wrong with it."""
+        return np.concatenate(list(self.map(partial(_column, place))))
+
+
+def in_order(readable: ParquetRows | SpooledRows, rows: Rows) -> SpooledRows:
+    """Write rows of a table, each at most once, in this order."""
+    readable.check_unchanged()
+    if not readable.columns:
+        return SpooledRows(readable.where, (), (), len(rows), None)
+    places = np.full(readable.n_rows, -1)
+    places[rows] = np.arange(len(rows))
+    spool = OrderedSpool(readable.where, readable.columns, len(rows))
+    for block in readable.blocks():
+        own = places[block.rows]
+        spool.write(own[own >= 0], list(block.values[own >= 0].T))
+    return spool.close()
+
+
+def _column(place: int, block: Block) -> Floats:
+    return block.values[:, place].copy()

@@ -15,16 +15,17 @@ from colonnade.preparation.columns import AnyColumn, CategoryColumn
 from colonnade.preparation.fitting import check_values, fitted
 from colonnade.preparation.levels import count_levels
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import BY_NUMBER, Place, RowError
+from colonnade.preparation.reading import BY_NUMBER, Place, RowError, RowWeights
 from colonnade.preparation.rules import Category, Date, HowToPrepare, Prepare, Rule
 
 
 @dataclass(frozen=True, eq=False)
 class Unprepared:
-    """A party's columns as they came, a `pyarrow.Table`, and its owner's rules by which some of them become numbers.
+    """A party's columns as they came, in memory or in files, and its owner's rules by which some become numbers.
 
     What was learned of other rows may ask for more columns than the rules. Where "auto" found no rule for these rows,
-    `unfit` says why nothing can be learned of them. `place` says where a row stood in what was read.
+    `unfit` says why nothing can be learned of them. `place` says where a row stood in what was read. Where records were
+    matched, `rows` are those that all parties have, in the common order; weights are theirs.
     """
 
     party: str
@@ -33,6 +34,7 @@ class Unprepared:
     tell_levels: bool = False
     unfit: str = ""
     place: Place = BY_NUMBER
+    rows: Rows | None = field(default=None, repr=False)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -45,20 +47,28 @@ class Unprepared:
         return any(isinstance(rule, Category) or rule.missing != "error" or rule.scale for rule in self.rules.values())
 
     def take(self, rows: Rows) -> "Unprepared":
-        """Take some rows, in this order."""
-        return replace(self, columns=self.columns.take(rows), place=lambda row: self.place(int(rows[row])))
+        """Learn from some rows only, in whatever order others know them: they are read as they stand."""
+        return replace(self, rows=rows)
 
     def check(self) -> None:
         """Require that each value can be read by its rule; what can be learned of all is another question."""
         with _of(self.party, self.place):
             check_values(self.rules, self.columns)
 
-    def fitted(self, weights: Floats | None) -> bytes:
+    def fitted(self, weights: RowWeights | None) -> bytes:
         """Learn from rows what the rules leave open, a row of weight k counting as k, all as one if None."""
         with _of(self.party, self.place):
             if self.unfit:
                 raise InputError(self.unfit)
-            return fitted(self.rules, self.columns, weights).to_json()
+            return fitted(self.rules, self.columns, self._as_they_stand(weights)).to_json()
+
+    def _as_they_stand(self, weights: RowWeights | None) -> RowWeights | None:
+        """Give the weights of all rows of the table, 0 of those that others do not have."""
+        if self.rows is None:
+            return weights
+        whole = np.zeros(self.columns.num_rows)
+        whole[self.rows] = 1.0 if weights is None else np.asarray(weights)
+        return whole
 
     def applied(self, content: bytes, room: int = 0) -> tuple[tuple[str, ...], Floats, tuple[str, ...]]:
         """Make numbers of them: names, values of shape (n_rows, k + room), and what the owner should know."""
@@ -68,7 +78,14 @@ class Unprepared:
         notes = tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *applied.notes))
         return preparation.names, applied.values, notes
 
-    def told_names(self, content: bytes, weights: Floats | None) -> tuple[str, ...] | None:
+    def looked_through(self, content: bytes) -> tuple[Preparation, Floats, tuple[str, ...]]:
+        """Make numbers of columns that stay in files, and keep none: the largest of each in size, and the notes."""
+        with _of(self.party, self.place):
+            preparation = Preparation.from_json(content)
+            largest, notes = preparation.looked_through(self.columns)
+        return preparation, largest, tuple(f"Party {self.party!r}, {note}" for note in (*preparation.notes, *notes))
+
+    def told_names(self, content: bytes, weights: RowWeights | None) -> tuple[str, ...] | None:
         """Name the columns with their levels, where the owner lets these be told.
 
         None is, where one is frequent by weight alone: whoever weighs could have levels of single rows named.
@@ -78,13 +95,24 @@ class Unprepared:
             return None
         return preparation.own_names
 
-    def _has_few_rows(self, column: AnyColumn, weights: Floats | None) -> bool:
+    def _has_few_rows(self, column: AnyColumn, weights: RowWeights | None) -> bool:
         """Whether a level that has a column of its own would be rare if all rows weighed 1."""
         rule = self.rules[column.column]
         if weights is None or not isinstance(column, CategoryColumn) or not isinstance(rule, Category):
             return False
-        rows = count_levels(self.columns, column.column, np.sign(weights)).with_missing
+        found = self._as_they_stand(weights)
+        rows = count_levels(self.columns, column.column, None if found is None else _Marks(found)).with_missing
         return any(rows[level] < rule.rare for level in column.levels)
+
+
+@dataclass(frozen=True, eq=False)
+class _Marks:
+    """Counts rows that weigh something as 1."""
+
+    weights: RowWeights
+
+    def __getitem__(self, rows: Rows) -> Floats:
+        return np.sign(self.weights[rows])
 
 
 def columns_to_prepare(party: str, names: Sequence[str], prepare: HowToPrepare, roles: Mapping[str, str]) -> list[str]:

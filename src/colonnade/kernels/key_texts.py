@@ -1,7 +1,7 @@
 """Keys as they are compared, held as Arrow has them: no Python object a key; and which rows repeat one."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -44,23 +44,28 @@ class KeyTexts(Sequence[bytes]):
 
     def digest(self) -> bytes:
         """SHA-256 over, for each key, its length in bytes (8 bytes, little endian) and the key."""
-        found = hashlib.sha256()
-        for chunk in self._filled:
-            found.update(_with_lengths(chunk))
-        return found.digest()
+        return digest_of(self._filled)
+
+    def let_go(self) -> None:
+        """Do nothing: they are nowhere else."""
 
     def repeats(self, numbers: npt.NDArray[np.integer[Any]] | None = None) -> Flags:
         """Tell which keys are those of an earlier place; numbers, where given, are equal where keys are."""
         repeats = np.zeros(len(self), dtype=np.bool_)
         first: dict[bytes, int] = {}
-        alike = _alike(self._hashes() if numbers is None else numbers)
+        hashes = np.concatenate([np.empty(0, np.uint64), *map(hashes_of, self._filled)]) if numbers is None else numbers
+        alike = _alike(hashes)
         for place, key in zip(alike.tolist(), self.take(alike), strict=True):
             repeats[place] = first.setdefault(key, place) != place
         return repeats
 
-    def _hashes(self) -> Words:
-        """Hash all keys: those of equal keys are equal, and few others are."""
-        return np.concatenate([_hashes(chunk) for chunk in self._filled] or [np.empty(0, np.uint64)])
+
+def digest_of(chunks: Iterable[Any]) -> bytes:
+    """SHA-256 over, for each key of arrays of large_binary, its length (8 bytes, little endian) and the key."""
+    found = hashlib.sha256()
+    for chunk in chunks:
+        found.update(with_lengths(chunk))
+    return found.digest()
 
 
 def _alike(numbers: npt.NDArray[np.integer[Any]]) -> Rows:
@@ -93,7 +98,7 @@ def joined(*parts: Any) -> Any:
     return pc.binary_join_element_wise(*parts, pa.scalar(b"", pa.large_binary()))
 
 
-def _with_lengths(texts: Any) -> Any:
+def with_lengths(texts: Any) -> Any:
     """Give the bytes of all texts, each after its length."""
     offsets, content = _offsets_and_content(texts)
     lengths = np.diff(offsets)
@@ -110,8 +115,8 @@ def _offsets_and_content(texts: Any) -> tuple[Rows, npt.NDArray[np.uint8]]:
     return offsets, np.frombuffer(texts.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
 
 
-def _hashes(texts: Any) -> Words:
-    """Hash each text, eight bytes at a time, all texts at once."""
+def hashes_of(texts: Any) -> Words:
+    """Hash each text, eight bytes at a time, all at once: hashes of equal ones are equal, and few others are."""
     offsets, content = _offsets_and_content(texts)
     room = np.concatenate([content, np.zeros(WORD_BYTES, np.uint8)])
     words = np.ndarray(len(content) + 1, np.dtype("<u8"), room, strides=(1,))  # one begins at every byte

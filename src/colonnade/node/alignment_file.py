@@ -13,6 +13,7 @@ import numpy as np
 
 from colonnade.contracts import Alignment, Keys, Table
 from colonnade.errors import AlignmentError, InputError
+from colonnade.kernels.arrays import Rows
 from colonnade.node.state_folder import write_private
 
 ALIGNMENT = "alignment.arrow"
@@ -58,15 +59,14 @@ def keep_alignment(path: Path, alignment: Alignment, keys: Keys) -> Alignment:
     """Write an alignment down, and give it with the numbers that the keys have."""
     import pyarrow as pa
 
-    earlier = _earlier(path)
-    numbers, present = _numbered(keys, earlier), set(keys.values)
-    gone = [(key, number) for key, number in earlier.items() if key not in present]
-    gone_keys = pa.array([key for key, _ in gone], pa.large_binary())
+    earlier, texts = _earlier(path), keys.values.chunks
+    numbers = _numbered(keys, texts, earlier)
+    gone = earlier.filter(pa.array(_places(earlier["key"], texts) < 0))
     table = pa.table(
         {
-            "key": pa.chunked_array([*keys.values.chunks.chunks, gone_keys]),
+            "key": pa.chunked_array([*texts.chunks, *gone["key"].chunks], pa.large_binary()),
             "position": np.concatenate([alignment.positions, np.full(len(gone), GONE)]),
-            "number": np.concatenate([numbers, np.array([number for _, number in gone], dtype=np.int64)]),
+            "number": np.concatenate([numbers, np.asarray(gone["number"])]),
         }
     ).replace_schema_metadata({FINGERPRINT: alignment.fingerprint, HOW: _how(alignment)})
     sink = pa.BufferOutputStream()
@@ -81,9 +81,8 @@ def recall_alignment(path: Path, keys: Keys) -> Alignment | None:
     if not path.exists():
         return None
     table = _read(path)
-    found = {key: place for place, key in enumerate(_columns(table, "key")[0])}
     positions, numbers = (np.asarray(table[name]) for name in ("position", "number"))
-    places = np.array([found.get(key, -1) for key in keys.values], dtype=np.int64)
+    places = _places(keys.values.chunks, table["key"])
     is_new = (places < 0) | (positions[places] == GONE)
     n_new, n_gone = int(is_new.sum()), int((positions != GONE).sum() - (~is_new).sum())
     if n_new or n_gone:
@@ -98,24 +97,36 @@ def _how(alignment: Alignment) -> str:
     return "\n".join([alignment.mode, *alignment.parties])
 
 
-def _earlier(path: Path) -> dict[bytes, int]:
-    """Give the numbers that keys have; none where the file is broken, which is then set aside for the owner."""
+def _places(keys: Any, known: Any) -> Rows:
+    """Find each key's place among those that are known, or -1; both are Arrow's: no Python object a key."""
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.fill_null(pc.index_in(keys, value_set=known), -1)).astype(np.int64)
+
+
+def _earlier(path: Path) -> Any:
+    """Give the keys and their numbers; none where the file is broken, which is then set aside for the owner."""
+    import pyarrow as pa
+
+    nothing = pa.table({"key": pa.array([], pa.large_binary()), "number": pa.array([], pa.int64())})
     if not path.exists():
-        return {}
+        return nothing
     try:
-        return dict(zip(*_columns(_read(path), "key", "number"), strict=True))
+        return _read(path).select(["key", "number"])
     except AlignmentError:
         path.replace(path.with_name(f"{path.name}.broken"))
-        return {}
+        return nothing
 
 
-def _numbered(keys: Keys, earlier: dict[bytes, int]) -> Any:
+def _numbered(keys: Keys, texts: Any, earlier: Any) -> Rows:
     """Give each key the number it had, and others new ones; in the first alignment, that of its row."""
-    if not earlier:
+    if not len(earlier):
         return keys.rows
-    following = max(max(earlier.values()) + 1, keys.n_rows)
-    numbers = np.array([earlier.get(key, -1) for key in keys.values], dtype=np.int64)
-    is_new = numbers < 0
+    known = np.asarray(earlier["number"])
+    following = max(int(known.max()) + 1, keys.n_rows)
+    places = _places(texts, earlier["key"])
+    numbers = known[places]
+    is_new = places < 0
     numbers[is_new] = following + np.arange(int(is_new.sum()))
     return numbers
 
@@ -129,14 +140,10 @@ def _read(path: Path) -> Any:
         raise InputError(f"{path.name}, its alignment, cannot be read: {error.strerror}. Mend that first.") from error
     try:
         table = pa.ipc.open_file(pa.BufferReader(content)).read_all()
-        if table.schema.names != ["key", "position", "number"] or not {FINGERPRINT, HOW} <= set(
-            table.schema.metadata or {}
-        ):
+        expected = pa.schema([("key", pa.large_binary()), ("position", pa.int64()), ("number", pa.int64())])
+        has_gaps = any(column.null_count for column in table.columns)
+        if has_gaps or table.schema != expected or not {FINGERPRINT, HOW} <= set(table.schema.metadata or {}):
             raise pa.ArrowInvalid("other columns")
     except (OSError, pa.ArrowException) as error:
         raise AlignmentError(f"the file of its alignment, {path.name}, cannot be read. {AGAIN}") from error
     return table
-
-
-def _columns(table: Any, *names: str) -> list[list[Any]]:
-    return [table[name].to_pylist() for name in names]

@@ -1,14 +1,15 @@
 """Learns how columns become numbers, from the rows that count alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import partial
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats
 from colonnade.preparation.columns import (
     CURE,
     FILLS,
@@ -19,47 +20,68 @@ from colonnade.preparation.columns import (
     Scaled,
 )
 from colonnade.preparation.levels import MOST_KEPT_LEVELS, MOST_LEVELS, Levels, count_levels
+from colonnade.preparation.measuring import Piece, Read, median, moments
 from colonnade.preparation.preparation import Preparation
-from colonnade.preparation.reading import Cells, RowError, cells, moments, numbers, part_of, texts
-from colonnade.preparation.rules import Category, Date, Fill, Number, Rule
+from colonnade.preparation.reading import BLOCK_ROWS, Cells, RowError, RowWeights, cells, numbers, part_of, texts
+from colonnade.preparation.reading import moments as moments_of
+from colonnade.preparation.rules import Category, Date, DatePart, Fill, Number, Rule
 
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """The rows of a table that count, and how much: as so many copies, each once if None."""
+    """The rows of a table that count, how many they are, and how much each does, in these units: once if None.
+
+    Weights are of all rows of the table.
+    """
 
     table: Any
-    rows: Rows
-    weights: Floats | None  # of all rows of the table
+    n_rows: int
+    weights: RowWeights | None
+    unit: float | None
 
     def blocks(self, name: str) -> Iterator[Cells]:
         """Read a column."""
-        return cells(self.table, name, None if self.weights is None else self.weights > 0)
+        return cells(self.table, name, self.weights)
 
-    @cached_property
-    def copies(self) -> Floats | None:
-        """Say how much each of the rows that count does, in units near their mean; None where all count the same."""
-        if self.weights is None:
-            return None
-        weights = self.weights[self.rows]
-        if (weights == weights[0]).all():
-            return None
-        # A power of two changes no bit of a mean. By tiny weights scikit-learn would find nothing constant.
-        return weights / float(np.exp2(np.round(np.log2(weights.mean()))))
+    def read(self, name: str, values: Callable[[Cells], Floats]) -> Iterator[Piece]:
+        """Read numbers of a column, but for those that are missing."""
+        for block in self.blocks(name):
+            found = values(block)
+            there = ~np.isnan(found)
+            copies = None if self.weights is None or self.unit is None else self.weights[block.rows[there]] / self.unit
+            yield Piece(found[there], copies)
 
 
-def fitted(rules: Mapping[str, Rule], table: Any, weights: Floats | None = None) -> Preparation:
-    """Learn from the rows of a `pyarrow.Table` that weigh something; columns come in the order of `rules`.
+def fitted(rules: Mapping[str, Rule], table: Any, weights: RowWeights | None = None) -> Preparation:
+    """Learn from the rows of a `pyarrow.Table`, or of files, that weigh something; columns come in the order of rules.
 
-    A row of weight k teaches as k copies of it do; all weigh 1 if None. It reads a column at a time, block by block.
-    Of a number the values of one column are held, and what is learned of them, by scikit-learn, is of all at once: how
-    the table is cut changes no bit of it.
+    A row of weight k teaches as k copies of it do; all weigh 1 if None. It reads a column at a time, block by block,
+    several times where it must, and holds none: how the table is cut changes no bit of what is learned.
     """
-    rows = np.arange(table.num_rows) if weights is None else np.flatnonzero(weights)
-    if not len(rows):
+    counted = _counted(table, weights)
+    if not counted.n_rows:
         raise InputError("there is no row to learn from. Hold out fewer, or pass a table with rows.")
-    counted = Counted(table, rows, weights)
     return Preparation(tuple(_learned(name, rule, counted) for name, rule in rules.items()))
+
+
+def _counted(table: Any, weights: RowWeights | None) -> Counted:
+    """Look at the weights, and find a unit near their mean; none where all that count do so alike."""
+    if weights is None:
+        return Counted(table, table.num_rows, None, None)
+    n_rows, least, most = 0, np.inf, 0.0
+    for some in _positive(table.num_rows, weights):
+        n_rows, least, most = n_rows + len(some), some.min(initial=least), some.max(initial=most)
+    if least >= most:
+        return Counted(table, n_rows, weights, None)
+    mean = moments(lambda: (Piece(some, None) for some in _positive(table.num_rows, weights))).mean
+    # A power of two changes no bit of a mean. By tiny weights nothing would be found constant.
+    return Counted(table, n_rows, weights, float(np.exp2(np.round(np.log2(mean)))))
+
+
+def _positive(n_rows: int, weights: RowWeights) -> Iterator[Floats]:
+    for start in range(0, n_rows, BLOCK_ROWS):
+        some = weights[np.arange(start, min(start + BLOCK_ROWS, n_rows))]
+        yield some[some > 0]
 
 
 def check_values(rules: Mapping[str, Rule], table: Any) -> None:
@@ -68,14 +90,20 @@ def check_values(rules: Mapping[str, Rule], table: Any) -> None:
     It reads block by block, keeps nothing, and asks for nothing that is learned of many rows: a single one may be new.
     """
     for name, rule in rules.items():
-        count, first = 0, None
-        for block in cells(table, name):
-            gaps = _gaps(block, rule)
-            if first is None and gaps.any():
-                first = int(block.rows[gaps.argmax()])
-            count += int(gaps.sum())
-        if rule.missing == "error" and first is not None:
-            raise _missing(name, first, count, table.num_rows, "'level'" if isinstance(rule, Category) else FILLS)
+        _n_missing(name, rule, cells(table, name), table.num_rows)
+
+
+def _n_missing(name: str, rule: Rule, blocks: Iterator[Cells], n_rows: int) -> int:
+    """Read all values, and count those that are missing, which some rules refuse."""
+    count, first = 0, None
+    for block in blocks:
+        gaps = _gaps(block, rule)
+        if first is None and gaps.any():
+            first = int(block.rows[gaps.argmax()])
+        count += int(gaps.sum())
+    if rule.missing == "error" and first is not None:
+        raise _missing(name, first, count, n_rows, "'level'" if isinstance(rule, Category) else FILLS)
+    return count
 
 
 def _gaps(block: Cells, rule: Rule) -> Flags:
@@ -83,7 +111,7 @@ def _gaps(block: Cells, rule: Rule) -> Flags:
     if isinstance(rule, Category):
         return np.asarray(texts(block).is_null())
     if isinstance(rule, Date):
-        times = moments(block, rule.format)
+        times = moments_of(block, rule.format)
         for part in rule.parts:
             part_of(block, times, part)
         return np.asarray(times.is_null())
@@ -99,70 +127,57 @@ def _learned(name: str, rule: Rule, counted: Counted) -> AnyColumn:
 
 
 def _number(name: str, rule: Number, counted: Counted) -> NumberColumn:
-    values = np.concatenate([numbers(block) for block in counted.blocks(name)])
-    fill = _fill(name, rule.missing, values, counted)
-    indicator = bool(np.isnan(values).any())
-    column = NumberColumn(name, Scaled(fill), indicator, rule.at_least, rule.at_most, rule.log)
-    block = Cells(name, None, counted.rows)
-    entering = column.shaped(block, column.scaling.filled(block, values))
-    scaling = _scaling(fill, entering, rule.scale, counted)
-    return NumberColumn(name, scaling, indicator, rule.at_least, rule.at_most, rule.log)
+    n_gaps = _n_missing(name, rule, counted.blocks(name), counted.n_rows)
+    fill = _fill(name, rule.missing, partial(counted.read, name, numbers), n_gaps == counted.n_rows)
+    column = NumberColumn(name, Scaled(fill), n_gaps > 0, rule.at_least, rule.at_most, rule.log)
+
+    def entering(block: Cells) -> Floats:
+        return column.shaped(block, column.scaling.filled(block, numbers(block)))
+
+    scaling = _scaling(fill, partial(counted.read, name, entering), rule.scale)
+    return msgspec.structs.replace(column, scaling=scaling)
 
 
 def _date(name: str, rule: Date, counted: Counted) -> DateColumn:
-    blocks = []
-    for block in counted.blocks(name):
-        times = moments(block, rule.format)
-        blocks.append(np.column_stack([part_of(block, times, part) for part in rule.parts]))
-    values = np.concatenate(blocks)
-    block, parts = Cells(name, None, counted.rows), []
-    for part, column in zip(rule.parts, values.T, strict=True):
-        fill = _fill(name, rule.missing, column, counted)
-        parts.append((part, _scaling(fill, Scaled(fill).filled(block, column), rule.scale, counted)))
-    return DateColumn(name, tuple(parts), bool(np.isnan(values).any()), rule.format)
+    n_gaps = _n_missing(name, rule, counted.blocks(name), counted.n_rows)
+    parts = tuple((part, _part(name, rule, part, counted, n_gaps == counted.n_rows)) for part in rule.parts)
+    return DateColumn(name, parts, n_gaps > 0, rule.format)
 
 
-def _fill(name: str, missing: Fill, values: Floats, counted: Counted) -> float | None:
-    gaps = np.isnan(values)
+def _part(name: str, rule: Date, part: DatePart, counted: Counted, is_empty: bool) -> Scaled:
+    def values(block: Cells) -> Floats:
+        return part_of(block, moments_of(block, rule.format), part)
+
+    def entering(block: Cells) -> Floats:
+        return Scaled(fill).filled(block, values(block))
+
+    fill = _fill(name, rule.missing, partial(counted.read, name, values), is_empty)
+    return _scaling(fill, partial(counted.read, name, entering), rule.scale)
+
+
+def _fill(name: str, missing: Fill, read: Read, is_empty: bool) -> float | None:
     if missing == "error":
-        if gaps.any():
-            raise _missing(name, int(counted.rows[gaps.argmax()]), int(gaps.sum()), len(gaps), FILLS)
         return None
     if isinstance(missing, float):
         return missing
-    if gaps.all():
+    if is_empty:
         raise InputError(
             f"column {name!r}: no row that counts has a value, so there is no {missing}. Leave the column out, or pass "
             "a number as missing."
         )
-    if counted.copies is None:
-        from sklearn.impute import SimpleImputer
-
-        return float(SimpleImputer(strategy=missing).fit(values[:, np.newaxis]).statistics_[0])
-    there, copies = values[~gaps], counted.copies[~gaps]
-    return float(np.average(there, weights=copies)) if missing == "mean" else weighted_median(there, copies)
+    return moments(read).mean if missing == "mean" else median(read)
 
 
-def weighted_median(values: Floats, weights: Floats) -> float:
-    """Find the value in the middle of so many copies; between two, their mean."""
-    order = np.argsort(values)
-    up_to = np.cumsum(weights[order])
-    middle = [np.searchsorted(up_to, up_to[-1] / 2, side) for side in ("left", "right")]
-    return float(np.mean(values[order[middle]]))
-
-
-def _scaling(fill: float | None, values: Floats, scale: bool, counted: Counted) -> Scaled:
+def _scaling(fill: float | None, read: Read, scale: bool) -> Scaled:
     if not scale:
         return Scaled(fill)
-    from sklearn.preprocessing import StandardScaler
-
-    scaler = StandardScaler().fit(values[:, np.newaxis], sample_weight=counted.copies)
-    return Scaled(fill, float(scaler.mean_[0]), float(scaler.scale_[0]))
+    found = moments(read)
+    return Scaled(fill, found.mean, found.deviation)
 
 
 def _category(name: str, rule: Category, counted: Counted) -> CategoryColumn:
     found = count_levels(counted.table, name, counted.weights)
-    _check_levels(name, rule, found, len(counted.rows))
+    _check_levels(name, rule, found, counted.n_rows)
     sizes = found.with_missing
     frequent = sorted(level for level, size in sizes.items() if size >= rule.rare)
     if len(frequent) > MOST_LEVELS:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.preparation.reading import cells, texts
+from colonnade.preparation.reading import RowWeights, cells, texts
 
 MISSING, OTHER = "(missing)", "(other)"
 # One column for each: more look like ids, and would be more columns than most tables have.
@@ -44,11 +44,11 @@ class Levels:
         return {**self.sizes, MISSING: self.missing_size} if self.n_missing else dict(self.sizes)
 
 
-def count_levels(table: Any, name: str, weights: Floats | None = None) -> Levels:
-    """Count levels of a column of a `pyarrow.Table`, block by block; a row of weight k is k rows, one if None."""
+def count_levels(table: Any, name: str, weights: RowWeights | None = None) -> Levels:
+    """Count levels of a column of a table, block by block; a row of weight k is k rows, one if None."""
     sizes: dict[str, float] = {}
     n_missing, missing_size, first = 0, 0.0, None
-    for block in cells(table, name, None if weights is None else weights > 0):
+    for block in cells(table, name, weights):
         levels = texts(block)
         gaps = np.asarray(levels.is_null())
         if levels.null_count and first is None:

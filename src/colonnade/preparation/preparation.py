@@ -80,6 +80,21 @@ class Preparation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 notes.append(column.note(count))
         return Applied(values, tuple(notes))
 
+    def looked_through(self, table: Any) -> tuple[Floats, tuple[str, ...]]:
+        """Prepare rows, and keep none: the largest value in size of each column, and what the owner should know."""
+        notes, largest = [], []
+        for column in self.columns:
+            count, most = 0, np.zeros(len(column.names))
+            for block in cells(table, column.column):
+                out = np.zeros((len(block.rows), len(column.names)), order="F")
+                count += column.write(block, out)
+                # NaN and infinity cannot hide from the extremes.
+                most = np.maximum(most, np.maximum(-out.min(axis=0), out.max(axis=0)))
+            largest.append(most)
+            if count:
+                notes.append(column.note(count))
+        return np.concatenate([np.zeros(0), *largest]), tuple(notes)
+
     def to_json(self) -> bytes:
         """Write it, to be kept at the party."""
         written = msgspec.json.encode(self)

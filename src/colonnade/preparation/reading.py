@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.options import LARGEST, there_is_no
 from colonnade.preparation.rules import DatePart
 
@@ -60,21 +60,68 @@ class Cells:
         return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
-def cells(table: Any, name: str, counts: Flags | None = None) -> Iterator[Cells]:
-    """Read a column of a `pyarrow.Table` from first row to last, up to BLOCK_ROWS at a time, only rows that count."""
+class RowWeights(Protocol):
+    """How much each row counts; those that count 0 are not looked at."""
+
+    def __getitem__(self, rows: Rows, /) -> Floats:
+        """Give the weights of rows."""
+
+
+class FiledColumns(Protocol):
+    """Columns that stay in files, in place of a `pyarrow.Table` that is read column by column."""
+
+    @property
+    def schema(self) -> Any:
+        """A `pyarrow.Schema`."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows."""
+
+    @property
+    def column_names(self) -> list[str]:
+        """What columns are called."""
+
+    def pieces(self, name: str) -> Iterator[Any]:
+        """Read a column from first row to last: each piece a `pyarrow.Array`, short enough to be held."""
+
+
+def cells(table: Any, name: str, weights: RowWeights | None = None) -> Iterator[Cells]:
+    """Read a column of a `pyarrow.Table`, or of `FiledColumns`, from first row to last; only rows that count.
+
+    Pieces have up to BLOCK_ROWS rows.
+    """
     import pyarrow as pa
 
     if table.schema.get_field_index(name) < 0:
         raise InputError(there_is_no(f"column {name!r}, which was prepared", name, table.column_names))
+    start = 0
+    for piece in pieces_of(table, name):
+        block, rows = piece, np.arange(start, start := start + len(piece))
+        if weights is not None:
+            counts = weights[rows] > 0
+            block, rows = block.filter(pa.array(counts)), rows[counts]
+        if len(rows):
+            yield Cells(name, block, rows, lambda: cells(table, name, weights))
+
+
+def pieces_of(table: Any, name: str) -> Iterator[Any]:
+    """Read a column of a `pyarrow.Table`, or of `FiledColumns`, from first row to last, without a dictionary."""
+    import pyarrow as pa
+
+    if hasattr(table, "pieces"):
+        yield from map(_without_dictionary, table.pieces(name))
+        return
     column = table[name]
     for start in range(0, len(column), BLOCK_ROWS):
-        block, rows = column.slice(start, BLOCK_ROWS), np.arange(start, min(start + BLOCK_ROWS, len(column)))
-        if counts is not None:
-            block, rows = block.filter(pa.array(counts[rows])), rows[counts[rows]]
-        if len(rows):
-            kind = block.type
-            values = block.cast(kind.value_type) if pa.types.is_dictionary(kind) else block
-            yield Cells(name, pa.concat_arrays(values.chunks), rows, lambda: cells(table, name, counts))
+        piece = column.slice(start, BLOCK_ROWS)
+        yield pa.concat_arrays(_without_dictionary(piece).chunks)
+
+
+def _without_dictionary(column: Any) -> Any:
+    import pyarrow as pa
+
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def numbers(cells: Cells) -> Floats:

@@ -8,7 +8,7 @@ will would learn which rows share a rare level, so a party prepares for few choi
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, ClassVar
 
@@ -16,8 +16,9 @@ import numpy as np
 
 from colonnade.contracts import PartyCard, Roster, Script
 from colonnade.errors import InputError, PolicyRefusedError
-from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.per_row import ones
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.protocol.memory import PreparedNote, rows_apart, table_key
@@ -88,40 +89,52 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
     table = data.table
     if table.preparing is None:
         raise InputError("its columns are numbers as they are: its owner wrote no [prepare]. Run the same version.")
-    rows = np.arange(table.n_rows) if table.row_weights is None else table.row_weights.positive_rows()
-    note = _note(rows, data)
+    note = _note(data)
     if table.preparing.depends_on_rows and data.policy.least_rows > 1:
         _check_few(note, data)
         # Before it is tried: whether it can be done at all tells something of these rows, too.
         data.memory.keep([note])
     with data.preparing():
-        fitted = table.preparing.fitted(_in_one(table.row_weights))
+        fitted = table.preparing.fitted(table.row_weights)
     name = preparation_name(table_key(data.memory, data.fresh_key), note.rows + note.weights, fitted)
     data.preparations.keep(name, fitted)
     names = data.prepared(name).table.feature_names
-    return state, PreparedColumns(name, names, table.preparing.told_names(fitted, _in_one(table.row_weights)))
+    return state, PreparedColumns(name, names, table.preparing.told_names(fitted, table.row_weights))
 
 
-def _in_one(row_weights: PerRow | None) -> Floats | None:
-    return None if row_weights is None else np.asarray(row_weights)
-
-
-def _note(rows: Rows, data: PartyData) -> PreparedNote:
+def _note(data: PartyData) -> PreparedNote:
     """Note which rows count, of which rows the party has: by its own numbers, since a server makes alignments."""
-    numbers, alignment = numbered(data, rows), data.table.alignment
-    whole = np.arange(data.table.n_rows)
+    table, alignment = data.table, data.table.alignment
+    weights = ones(table.n_rows) if table.row_weights is None else table.row_weights
+    if table.row_numbers is None and alignment is None:  # block by block: there may be many
+        bits = b"".join(weights.map(_bits)).rstrip(b"\0")
+        return PreparedNote(rows_digest(CountedRows(table.n_rows)), bits, _weights_digest(weights.map(_positive)))
+    rows = weights.positive_rows()
+    numbers = numbered(data, rows)
+    whole = np.arange(table.n_rows)
     if alignment is not None:
         whole = np.arange(len(alignment.positions)) if alignment.numbers is None else np.sort(alignment.numbers)
     counted = np.zeros(int(numbers.max(initial=-1)) + 1, bool)
     counted[numbers] = True
-    return PreparedNote(rows_digest(whole), np.packbits(counted).tobytes(), _weights_digest(rows, numbers, data))
+    by_number = _weights_digest(iter([weights[rows][np.argsort(numbers)]]))
+    return PreparedNote(rows_digest(whole), np.packbits(counted).tobytes(), by_number)
 
 
-def _weights_digest(rows: Rows, numbers: Rows, data: PartyData) -> bytes:
+def _bits(_: int, weights: Floats) -> bytes:
+    return np.packbits(weights > 0).tobytes()
+
+
+def _positive(_: int, weights: Floats) -> Floats:
+    return weights[weights > 0]
+
+
+def _weights_digest(weights: Iterator[Floats]) -> bytes:
     """Tell weights apart, which decide what is rare as the choice of rows does; nothing where all are 1."""
-    if data.table.row_weights is None or (data.table.row_weights[rows] == 1).all():
-        return b""
-    return hashlib.sha256(data.table.row_weights[rows][np.argsort(numbers)].tobytes()).digest()
+    hashed, are_one = hashlib.sha256(), True
+    for some in weights:
+        hashed.update(np.ascontiguousarray(some).data)
+        are_one = are_one and bool((some == 1).all())
+    return b"" if are_one else hashed.digest()
 
 
 def most_choices(n_rows: int, least_rows: int) -> int | None:

@@ -17,6 +17,7 @@ import colonnade as cn
 import dask_trial
 from colonnade.data import dask_engine, streams
 from colonnade.data.dask_engine import DaskEngine
+from colonnade.data.engines import Threads
 from colonnade.data.streams import StreamedTable, open_rows
 from colonnade.data.tables import ArrayTable
 from colonnade.kernels.blocks import BLOCK_ROWS
@@ -113,6 +114,25 @@ def test_two_processes_give_the_bits_of_threads_and_of_a_table_in_memory(
         [np.asarray(each).tobytes() for each in work(own)] for own in (in_memory, by_threads, table)
     )
     assert wanted == threads == found
+
+
+def test_rows_are_prepared_where_they_are_worked_on(tmp_path: Path, values: Any, cluster: Any) -> None:
+    """By what the party learned: the same bits from processes, threads and memory."""
+    columns = {"a": np.where(values[:, 0] > 3, np.nan, values[:, 0]), "y": values[:, 3]}
+    columns["job"] = np.array(["clerk", "cook", ""])[values[:, 1].astype(int) % 3]
+    pq.write_table(pa.table(columns), tmp_path / "raw.parquet", row_group_size=BLOCK_ROWS // 2 + 1_000)
+    rules = cn.Prepare({"a": cn.Number(missing="median", scale=True), "job": cn.Category(missing="level")})
+    engines = (None, Threads(), DaskEngine(cluster.scheduler_address))
+    tables = [
+        cn.Party("bank", tmp_path / "raw.parquet", label="y", prepare=rules, engine=engine).table for engine in engines
+    ]
+    assert [isinstance(table, StreamedTable) for table in tables] == [False, True, True]
+    found = []
+    for table in tables:
+        assert table.preparing is not None
+        prepared = table.prepared(table.preparing.fitted(None))
+        found.append([np.asarray(each).tobytes() for work in (regression, whitening, taken) for each in work(prepared)])
+    assert found[0] == found[1] == found[2]
 
 
 def test_both_processes_work(table: StreamedTable) -> None:

@@ -236,7 +236,8 @@ def test_small_files_are_held_and_large_ones_stay(tmp_path: Path, monkeypatch: p
     assert isinstance(table, StreamedTable)
     assert (table.feature_names, table.label_name, table.n_rows) == (("a", "b", "c"), "y", N_ROWS)
     keyed = read_table("bank", written(tmp_path, id=np.arange(N_ROWS)), key="id")
-    assert isinstance(keyed, ArrayTable), "what has a key may be aligned"
+    assert isinstance(keyed, StreamedTable)
+    assert keyed.key_digest is not None
     text = read_table("bank", written(tmp_path, y=["yes", "no"] * (N_ROWS // 2) + ["no"]), label="y")
     assert isinstance(text, StreamedTable)
     assert isinstance(text.rows, SpooledRows), "its numbers are in no file but one of our own"
@@ -330,8 +331,6 @@ def test_what_cannot_be_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         cn.Party("bank", path, engine="dask")  # type: ignore[arg-type]
     refused: list[tuple[Any, dict[str, Any], str]] = [
         (VALUES, {}, "is in no Parquet file"),
-        (path, {"key": "a"}, "has a key"),
-        (path, {"prepare": "auto"}, "is to be prepared"),
         (written(tmp_path, (9,), "words.parquet", job=["clerk"] * N_ROWS), {}, "has a column that is no number, 'job'"),
     ]
     for data, options, why in refused:

@@ -63,7 +63,7 @@ def test_other_keys_of_the_same_hash_are_no_repeats(monkeypatch: pytest.MonkeyPa
     def alike(texts: Any) -> Any:
         return np.zeros(len(texts), np.uint64)
 
-    monkeypatch.setattr(key_texts, "_hashes", alike)
+    monkeypatch.setattr(key_texts, "hashes_of", alike)
     keys = [b"a", b"b", b"a", b"c"]
     assert held(keys).repeats().tolist() == [False, False, True, False]
 
@@ -71,7 +71,7 @@ def test_other_keys_of_the_same_hash_are_no_repeats(monkeypatch: pytest.MonkeyPa
 def test_many_keys_have_hashes_of_their_own() -> None:
     """2^20 running numbers and as many texts of two words: a good hash of 64 bits has two alike by 1e-7."""
     keys = [f"{stem}{number}".encode() for stem in ("", "customer-") for number in range(1 << 20)]
-    hashes = held(keys, 1 << 16)._hashes()  # of no use to others
+    hashes = np.concatenate([key_texts.hashes_of(chunk) for chunk in held(keys, 1 << 16).chunks.chunks])
     assert len(np.unique(hashes)) == len(keys)
 
 

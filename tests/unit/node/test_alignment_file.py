@@ -168,3 +168,14 @@ def test_rows_go_by_what_is_kept_and_only_among_the_same_parties(tmp_path: Path)
     others = rows_of(path, ["ann", "bob", "eve"], ("bank", "clinic"), said)
     assert others.problem.startswith("its rows were aligned with others: bank, shop. Align again")
     assert (others.table.n_rows, others.table.alignment) == (3, None)
+
+
+@pytest.mark.parametrize("column", [pa.array([b"ann", None], pa.large_binary()), pa.array(["ann", "bob"])])
+def test_a_file_of_other_types_or_with_gaps_is_no_alignment(tmp_path: Path, column: pa.Array) -> None:
+    path = kept(tmp_path, ["ann", "bob"], [1, 0])
+    table = pa.ipc.open_file(path).read_all()
+    other = table.set_column(0, "key", column).replace_schema_metadata(table.schema.metadata)
+    with pa.ipc.new_file(path, other.schema) as writer:
+        writer.write_table(other)
+    with pytest.raises(AlignmentError, match="cannot be read"):
+        recall_alignment(path, keys_of(["ann", "bob"]))

@@ -1,6 +1,7 @@
 """Columns that parties prepare: what travels of it, who keeps what, and how models are applied."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox
+from colonnade.kernels.per_row import numbers_in
 from colonnade.protocol.memory import KeptHere
 from colonnade.protocol.preparing import _check_few, _note
 from colonnade.protocol.session import PartyData
+from colonnade.protocol.viewed_table import ViewedTable
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 
@@ -184,12 +187,26 @@ def test_few_choices_of_rows_are_prepared_for() -> None:
         federation.coreset(TASK, sampler, split=cn.HoldOut(0.5, seed=5))
 
 
+@pytest.mark.parametrize("n_counted", [0, 1, N // 2, N])
+@pytest.mark.parametrize("weight", [1.0, 0.5])
+def test_rows_that_count_are_noted_alike_block_by_block_and_by_number(n_counted: int, weight: float) -> None:
+    weights = np.zeros(N)
+    weights[np.random.default_rng(0).permutation(N)[:n_counted]] = weight
+    table = parties(N)[0].table
+    notes = [
+        _note(PartyData(ViewedTable(each, numbers_in(weights), None, None)))
+        for each in (table, replace(table, row_numbers=np.arange(N)))
+    ]
+    assert notes[0] == notes[1]
+
+
 def test_a_table_that_its_owner_adds_rows_to_is_another() -> None:
     memory, policy = KeptHere(), cn.Policy(level="usual")
 
     def choose(n: int, seed: int) -> None:
-        data = PartyData(parties(n)[0].table, policy=policy, memory=memory)
-        note = _note(np.flatnonzero(np.random.default_rng(seed).random(n) < 0.5), data)
+        counted = numbers_in((np.random.default_rng(seed).random(n) < 0.5).astype(float))
+        data = PartyData(ViewedTable(parties(n)[0].table, counted, None, None), policy=policy, memory=memory)
+        note = _note(data)
         _check_few(note, data)
         memory.keep([note])
 

@@ -23,8 +23,9 @@ from colonnade.data.checking.findings import (
 from colonnade.data.checking.key_and_label import KeySeen, LabelSeen, key_seen, label_seen
 from colonnade.data.checking.numbers import Together, seen_together
 from colonnade.data.checking.roles import guessed_key
+from colonnade.data.checking.tables import prepared_rows, table_to_look_at
 from colonnade.data.column_rules import allowed_columns, may_enter, no_such_column
-from colonnade.data.files import open_table
+from colonnade.data.filed_columns import FileColumns
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import Roles
 from colonnade.data.tables import read_table
@@ -105,7 +106,8 @@ def check_table(
     key = _key(party, there, table, seen, roles.duplicates, notes)
     label = _label(there, table, notes)
     if not notes.stopped:
-        notes.tried("does-not-start", (), _start, party, table, roles, None if prepare is None else rules)
+        given = Prepare(rules) if prepare is not None and rules else None
+        notes.tried("does-not-start", (), _start, party, data, table, roles, given, policy)
     return Check(
         party=party,
         rows=table.num_rows,
@@ -156,10 +158,8 @@ def _read(
         return []
 
     keys = [name for name, role in named.items() if role == "key"]
-    opened = open_table(party, data, choose, keys=keys, as_text=as_text)
-    table = opened.batches.read_all()
-    notes.place = opened.place
-    notes.findings += of_reading(opened.notes)
+    table, told, notes.place = table_to_look_at(party, data, choose, keys=keys, as_text=as_text)
+    notes.findings += of_reading(told)
     return table
 
 
@@ -204,13 +204,13 @@ def _preparation(table: Any, rules: Mapping[str, Rule], notes: _Notes) -> Prepar
 
 
 def _together(preparation: Preparation, table: Any, keys: Sequence[str], notes: _Notes) -> Together:
-    values = preparation.apply(table).values
-    together = seen_together(values, preparation.own_names, _continuous(preparation)).without(
+    rows = prepared_rows(table, preparation)
+    together = seen_together(rows, preparation.own_names, _continuous(preparation)).without(
         {frozenset(each.columns) for each in notes.findings if each.kind == "repeated"}
     )
     if shown := [name for name in keys if name in table.column_names]:
         together = together.with_keys(table.select(shown))
-    notes.findings += of_all_columns(together, *values.shape)
+    notes.findings += of_all_columns(together, table.num_rows, len(preparation.names))
     return together
 
 
@@ -244,15 +244,20 @@ def _label(roles: Mapping[str, str], table: Any, notes: _Notes) -> LabelSeen | N
     name = next((name for name, role in roles.items() if role == "label"), None)
     if name is None:
         return None
-    label = label_seen(name, table[name])
+    label = label_seen(table, name)
     notes.findings += of_label(name, label)
     return label
 
 
-def _start(party: str, table: Any, roles: Roles, rules: dict[str, Rule] | None) -> None:
-    """Read the table as a party does, but for the key, which was read: whatever else would stop it."""
-    given: dict[str, Any] = {role: column for role, column in roles.items() if role != "key"}
+def _start(party: str, data: object, table: Any, roles: Roles, prepare: Prepare | None, policy: Policy) -> None:
+    """Read the table as a party does, but for a key that was read into memory: whatever else would stop it."""
+    given: dict[str, Any] = dict(roles.items())
+    if isinstance(table, FileColumns):
+        read_table(party, data, duplicates=roles.duplicates, prepare=prepare, policy=policy, **given)
+        return
+    given.pop("key", None)
+    rules = None if prepare is None else prepare.columns
     used = [name for name in table.column_names if rules is None or name in rules or name in given.values()]
     keys = [name for name, role in _by_column(roles).items() if role == "key"]
     features = table.select([name for name in used if name not in keys])
-    read_table(party, features, prepare=Prepare(rules) if rules else None, **given)
+    read_table(party, features, prepare=prepare, **given)

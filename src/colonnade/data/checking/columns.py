@@ -1,11 +1,15 @@
 """What is seen of a table's columns, as they came: kinds, gaps, extremes, levels, and which are the same."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+import numpy as np
 
-from colonnade.preparation.reading import NUMBER_OR_COMMA
+from colonnade.data.checking.tallies import tallies
+from colonnade.kernels.key_texts import Words, hashes_of
+from colonnade.preparation.reading import NUMBER_OR_COMMA, pieces_of
 from colonnade.preparation.rules import RARE
 
 Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
@@ -80,12 +84,12 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def columns_seen(table: Any, rare: Mapping[str, int], keys: Sequence[str] = ()) -> list[ColumnSeen]:
-    """Look at each column of a `pyarrow.Table`; of keys only gaps and different values are counted.
+    """Look at each column of a `pyarrow.Table`, or of files; of keys only gaps and different values are counted.
 
-    `rare` says, by column, of how many rows a level is not rare, if it is not the usual.
+    `rare` says, by column, of how many rows a level is not rare, if it is not the usual. Columns are read in pieces.
     """
     same = _repeated(table)
-    return [_seen(name, table[name], rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names]
+    return [_seen(table, name, rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names]
 
 
 def decoded(column: Any) -> Any:
@@ -133,73 +137,126 @@ def kind_of(kind: Any) -> Kind:
     return next((name for name, tests in kinds.items() if any(test(kind) for test in tests)), "other")
 
 
-def _seen(name: str, column: Any, rare: int, is_key: bool, same_as: str | None) -> ColumnSeen:
-    import pyarrow.compute as pc
+def first_missing(table: Any, name: str, most: int) -> list[int]:
+    """List the first rows in which a value is missing."""
+    rows: list[int] = []
+    start = 0
+    for piece in pieces_of(table, name):
+        gaps = np.flatnonzero(np.asarray(missing_of(decoded(piece))))
+        rows += (gaps[: most - len(rows)] + start).tolist()
+        start += len(piece)
+        if len(rows) == most:
+            break
+    return rows
 
-    kind = kind_of(column.type)
-    there = present_of(decoded(column))
+
+def _seen(table: Any, name: str, rare: int, is_key: bool, same_as: str | None) -> ColumnSeen:
+    kind_as_it_is = table.schema.field(name).type
+    kind = kind_of(kind_as_it_is)
+    found = _Found()
+    for piece in pieces_of(table, name):
+        found.add(kind, piece)
     facts: dict[str, Any] = {}
-    distinct = None if is_key else _distinct(kind, there)
+    distinct = None if is_key else _distinct(table, name, kind, found, rare)
     # What is different in each row may be somebody's key, of which no value is shown.
-    if kind in ("number", "date") and len(there) and not is_key and not 1 < len(column) == distinct:
-        extremes = pc.min_max(there)
-        facts = {"least": _plain(extremes["min"]), "greatest": _plain(extremes["max"])}
+    if kind in ("number", "date") and found.n_there and not is_key and not 1 < table.num_rows == distinct:
+        facts = {"least": _plain(found.least), "greatest": _plain(found.greatest)}
     if kind == "text" and not is_key:
-        facts = _levels(there, rare)
+        facts = {"rare_levels": found.rare_levels, "rare_rows": found.rare_rows, "numeric": found.numeric}
     return ColumnSeen(
         name=name,
         kind=kind,
-        type=str(column.type),
-        n_rows=len(column),
-        missing=len(column) - len(there),
+        type=str(kind_as_it_is),
+        n_rows=table.num_rows,
+        missing=table.num_rows - found.n_there,
         distinct=distinct,
         same_as=same_as,
         **facts,
     )
 
 
-def _distinct(kind: Kind, there: Any) -> int | None:
-    """Count different values; of floats, only whether there are several."""
+@dataclass
+class _Found:
+    """What is found in a column, piece by piece: values that are there, extremes, numbers among text, rare levels."""
+
+    n_there: int = 0
+    least: Any = None
+    greatest: Any = None
+    numeric: int = 0
+    rare_levels: int = 0
+    rare_rows: int = 0
+
+    def add(self, kind: Kind, piece: Any) -> None:
+        import pyarrow.compute as pc
+
+        there = present_of(decoded(piece))
+        self.n_there += len(there)
+        if kind in ("number", "date") and len(there):
+            extremes = pc.min_max(there)
+            least, greatest = extremes["min"], extremes["max"]
+            is_less = self.least is None or pc.less(least, self.least).as_py()
+            self.least = least if is_less else self.least
+            is_more = self.greatest is None or pc.greater(greatest, self.greatest).as_py()
+            self.greatest = greatest if is_more else self.greatest
+        if kind == "text":
+            self.numeric += pc.sum(pc.match_substring_regex(there, NUMBER_OR_COMMA)).as_py() or 0
+
+
+def _distinct(table: Any, name: str, kind: Kind, found: _Found, rare: int) -> int | None:
+    """Count different values, and those of few rows; of floats, only whether there are several."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    if kind in ("other", "empty") or not len(there):
+    if kind in ("other", "empty") or not found.n_there:
         return 0
-    if kind == "date" or (kind == "number" and not pa.types.is_integer(there.type)):
-        extremes = pc.min_max(there)
-        return 1 if extremes["min"] == extremes["max"] else None
-    return int(pc.count_distinct(there).as_py())
+    if kind == "date" or (kind == "number" and not pa.types.is_integer(_values_type(table, name))):
+        return 1 if found.least == found.greatest else None
+    distinct = 0
+    for counts in tallies(lambda: map(_hashed, pieces_of(table, name)), table.num_rows):
+        few = counts[counts < rare]
+        distinct += len(counts)
+        found.rare_levels += len(few)
+        found.rare_rows += int(few.sum())
+    return distinct
 
 
-def _levels(texts: Any, rare: int) -> dict[str, int]:
-    import pyarrow.compute as pc
+def _values_type(table: Any, name: str) -> Any:
+    import pyarrow as pa
 
-    counted = pc.value_counts(texts)
-    levels, counts = counted.field("values"), counted.field("counts")
-    few = counts.filter(pc.less(counts, rare))
-    numeric = counts.filter(pc.match_substring_regex(levels, NUMBER_OR_COMMA))
-    return {
-        "rare_levels": len(few),
-        "rare_rows": pc.sum(few).as_py() or 0,
-        "numeric": pc.sum(numeric).as_py() or 0,
-    }
+    kind = table.schema.field(name).type
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _hashed(piece: Any) -> Words:
+    """Give values that are there as numbers of 64 bits: other ones for other values, but for few texts by chance."""
+    import pyarrow as pa
+
+    there = present_of(decoded(piece))
+    if kind_of(there.type) == "text":
+        return hashes_of(there.cast(pa.large_binary())) if len(there) else np.empty(0, np.uint64)
+    return np.asarray(there.to_numpy(zero_copy_only=False)).astype(np.uint64)
 
 
 def _repeated(table: Any) -> dict[str, str]:
     """Name, for each column that repeats an earlier one value for value, that one."""
     firsts: dict[object, list[str]] = {}
     same: dict[str, str] = {}
+    beginnings = table.take(np.arange(min(COMPARED_ROWS, table.num_rows)))
     for name in table.column_names:
-        column = decoded(table[name])
+        column = decoded(beginnings[name]).combine_chunks()
         # Only columns that begin alike are compared at length. As Arrow writes them: Python has no date of the year 0.
-        beginning = column.slice(0, COMPARED_ROWS).combine_chunks().to_string(window=COMPARED_ROWS)
-        earlier = firsts.setdefault((str(column.type), column.null_count, beginning), [])
-        match = next((other for other in earlier if decoded(table[other]).equals(column)), None)
+        beginning = column.to_string(window=COMPARED_ROWS)
+        earlier = firsts.setdefault((str(column.type), beginning), [])
+        match = next((other for other in earlier if _are_equal(table, name, other)), None)
         if match is None:
             earlier.append(name)
         else:
             same[name] = match
     return same
+
+
+def _are_equal(table: Any, name: str, other: str) -> bool:
+    pairs = zip(pieces_of(table, name), pieces_of(table, other), strict=True)
+    return all(decoded(one).equals(decoded(two)) for one, two in pairs)
 
 
 def _plain(value: Any) -> str | float:

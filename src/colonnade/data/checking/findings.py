@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 
-from colonnade.data.checking.columns import ColumnSeen, missing_of
+from colonnade.data.checking.columns import ColumnSeen, first_missing
 from colonnade.data.checking.key_and_label import KeySeen, LabelSeen
 from colonnade.data.checking.numbers import SHOWN, Together
 from colonnade.data.keys import Duplicates
@@ -88,15 +87,15 @@ def _of_gaps(column: ColumnSeen, rule: Rule, table: Any, place: Place) -> Iterat
     if isinstance(rule, Number) and column.kind in ("text", "date"):
         return  # it is the rule that is wrong
     if column.missing and rule.missing == "error":
-        rows = np.flatnonzero(np.asarray(missing_of(table[column.name])))[:SHOWN]
+        rows = first_missing(table, column.name, SHOWN)
         choice = '"level"' if isinstance(rule, Category) else '"median", "mean" or a number'
         yield Finding(
             "stops",
             "missing",
             where,
-            f"{column.missing:,} of {column.n_rows:,} values are missing, the first in {place(int(rows[0]))}.",
+            f"{column.missing:,} of {column.n_rows:,} values are missing, the first in {place(rows[0])}.",
             f"Fill them in, or write missing = {choice} into its line in [prepare.columns].",
-            tuple(rows.tolist()),
+            tuple(rows),
         )
     elif 2 * column.missing > column.n_rows:
         yield Finding(

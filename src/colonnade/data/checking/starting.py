@@ -7,8 +7,8 @@ import msgspec
 
 from colonnade.data.checking.columns import ColumnSeen, columns_seen
 from colonnade.data.checking.roles import called_like_keys, guessed_key, spoilt_keys, suggested_label
+from colonnade.data.checking.tables import table_to_look_at
 from colonnade.data.column_rules import no_such_column
-from colonnade.data.files import open_table
 from colonnade.errors import InputError
 from colonnade.options import listed
 from colonnade.preparation.choosing import chosen
@@ -41,15 +41,14 @@ def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), labe
 
     Key and label are as given. Without a key one is guessed: a column whose values all differ.
     """
-    opened = open_table(name, data, keys=key)
-    table = opened.batches.read_all()
+    table, notes, _ = table_to_look_at(name, data, list, keys=key, as_text=lambda _: [])
     _check(name, table, {**dict.fromkeys(key, "key"), **({} if label is None else {label: "label"})})
     seen = columns_seen(table, {}, key)
     key_role = _key(seen, tuple(key), label)
     label_role = _label([each for each in seen if each.name not in key_role.columns], label)
     rules, left_out = _rules(name, table, seen, [*key_role.columns, *label_role.columns])
     by_name = {each.name: each for each in seen}
-    return Start(name, file, table.num_rows, by_name, key_role, label_role, rules, left_out, opened.notes)
+    return Start(name, file, table.num_rows, by_name, key_role, label_role, rules, left_out, notes)
 
 
 def _check(party: str, table: Any, roles: Mapping[str, str]) -> None:

@@ -1,0 +1,48 @@
+"""A table to look at: in memory, or, where it is large and in Parquet files, in these."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from colonnade.data import large_files
+from colonnade.data.arrow_files import naming
+from colonnade.data.filed_columns import FileColumns
+from colonnade.data.files import Choose, chosen_columns, is_data_set, open_table, parquet_paths
+from colonnade.data.streams import StreamedTable, open_rows
+from colonnade.kernels.blocks import RowBlocks
+from colonnade.kernels.row_blocks import ArrayBlocks
+from colonnade.preparation.preparation import Preparation
+from colonnade.preparation.reading import BY_NUMBER, Place
+
+
+def table_to_look_at(
+    party: str, data: object, choose: Choose, *, keys: Sequence[str], as_text: Choose
+) -> tuple[Any, tuple[str, ...], Place]:
+    """Open a table as `open_table` does: a `pyarrow.Table` or `FileColumns`; notes, and where a row stands."""
+    columns = _in_files(party, data, choose)
+    if columns is not None:
+        return columns, (), BY_NUMBER
+    opened = open_table(party, data, choose, keys=keys, as_text=as_text)
+    return opened.batches.read_all(), opened.notes, opened.place
+
+
+def _in_files(party: str, data: object, choose: Choose) -> FileColumns | None:
+    from pyarrow import parquet
+
+    if is_data_set(data) or not (files := parquet_paths(party, data)):
+        return None
+    where = f"Party {party!r}: the table {str(data)!r}"
+    with naming(where, files[0]):
+        schema = parquet.read_schema(files[0])
+    rows = open_rows(where, files, ())
+    if rows.n_rows * len(schema.names) * 8 <= large_files.STREAMED_BYTES:
+        return None
+    return FileColumns(rows, tuple(chosen_columns(where, schema, choose)))
+
+
+def prepared_rows(table: Any, preparation: Preparation) -> RowBlocks:
+    """Prepare the rows of a table: all now, or, where they are in files, whenever they are read."""
+    if not isinstance(table, FileColumns):
+        return ArrayBlocks(preparation.apply(table).values)
+    rows = replace(table.rows, columns=preparation.names, preparation=preparation)
+    return StreamedTable(rows, preparation.names)
