@@ -10,7 +10,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 SCRIPT = runpy.run_path(str(PROJECT / "scripts" / "statistics_page.py"))
 LINES = SCRIPT["read"](PROJECT / "benchmarks" / "coverage.jsonl")
-# One misses the bar: a single coefficient's interval held 179 times of 200. The page says so, and what other seeds give.
+# One misses the bar: a single coefficient's interval held 179 times of 200. The page says so.
 TOO_SELDOM = [("KC House", "table", "distinct", "rounded", 500)]
 BARRED = [line for line in LINES if line["barred"]]
 

@@ -90,8 +90,8 @@ class SpooledRows:
     def __reduce__(self) -> NoReturn:
         raise self._elsewhere()
 
-    def blocks(self, numbers: Sequence[int] | None = None) -> Iterator[Block]:
-        """Read each block, or those with these numbers."""
+    def blocks(self, numbers: Sequence[int] | None = None, *, n_threads: int = 1) -> Iterator[Block]:  # noqa: ARG002
+        """Read each block, or those with these numbers: bytes as they are, for which one thread is enough."""
         for number in range(n_blocks_of(self.n_rows)) if numbers is None else numbers:
             yield Block(number, self._read(number))
 
