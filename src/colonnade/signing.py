@@ -5,7 +5,7 @@ said in: every text has the digest of the run's sheet in it.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -83,14 +83,15 @@ def draw_statement(party: str, sheet: bytes, view: bytes, rows: Rows) -> bytes:
     return statement
 
 
-def draw_statements(sheet: bytes, view: bytes, drawn: Iterable[SignedRows]) -> Iterator[bytes]:
-    """Give the texts that parties sign likewise, one after another; how all of them begin is hashed once."""
-    begun, seen = hashlib.sha256(_text(PROTOCOL, b"draw", sheet)), _text(view)
+def draw_statements(sheet: bytes, view: bytes, drawn: Sequence[SignedRows]) -> list[bytes]:
+    """Give the texts that parties sign likewise; how all of them begin is hashed once."""
+    begun, seen, texts = hashlib.sha256(_text(PROTOCOL, b"draw", sheet)), _text(view), []
     for each in drawn:
         hashed = begun.copy()
         rows = np.ascontiguousarray(each.rows, "<i8").tobytes()
         hashed.update(_text(each.party.encode()) + seen + _text(rows))
-        yield hashed.digest()
+        texts.append(hashed.digest())
+    return texts
 
 
 def _text(*parts: bytes) -> bytes:

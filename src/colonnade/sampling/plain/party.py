@@ -181,7 +181,7 @@ def joined(state: PartyState, request: AskScores, data: PartyData, draw_even: Ca
     if joint_key is None:
         statements = draw_statements(state.sheet, view_digest(state, data), request.others)
     else:
-        statements = (joint_draw_statement(e.party, state.sheet, joint_key, e.rows, even) for e in request.others)
+        statements = [joint_draw_statement(e.party, state.sheet, joint_key, e.rows, even) for e in request.others]
     for each, statement in zip(request.others, statements, strict=True):
         if not identity.is_signed(each.party, statement, each.signature):
             raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
