@@ -109,7 +109,8 @@ def words_of(options: object) -> dict[str, Any] | None:
     """Put options on a sheet: those that are not as usual. What is usual all sides know, by the version of the wire."""
     if options is None:
         return None
-    words, usual = msgspec.to_builtins(options), _usual(type(options))
+    usual = _usual(type(options))  # type: ignore[arg-type]  # types are hashable
+    words: dict[str, Any] = msgspec.to_builtins(options)
     return {name: word for name, word in words.items() if name == "kind" or getattr(options, name) != usual[name]}
 
 

@@ -60,10 +60,9 @@ def reduce_rows(features: Floats, labels: Floats, weights: Floats, *, fit_interc
 
 def weighted_mean(matrix: Floats, weights: Floats) -> Floats:
     """Compute the weighted mean of each column, to its last digit."""
-    total = weights.sum()
-    mean = weights @ matrix / total
+    mean = np.average(matrix, axis=0, weights=weights)
     # Once more on what is left: the first mean of a long constant column is off by more than its last digit.
-    return np.asarray(mean + weights @ (matrix - mean) / total)
+    return mean + np.average(matrix - mean, axis=0, weights=weights)
 
 
 def weighted_triangle(matrix: Floats, weights: Floats, centre: Floats) -> Floats:
