@@ -155,9 +155,7 @@ def _parts(asked: Mapping[str, _Asked], piece: Piece, rounding: Rounding | None)
             for party, own in asked.items()
         }
         rounded = read_parts(inbox, shape, rounding, piece.window.first)
-        return [
-            _Part(party, asked[party], inbox[party], part.values, part.step) for party, part in rounded.items()
-        ]
+        return [_Part(party, asked[party], inbox[party], part.values, part.step) for party, part in rounded.items()]
     inbox = yield {party: AskPartialDistances(own.centers, own.scale, *ends) for party, own in asked.items()}
     replies = checks.replies(inbox, PartialDistances)
     for party, reply in replies.items():
