@@ -145,7 +145,7 @@ class _OneThread:
     def __enter__(self) -> None:
         with self._lock:
             if not self._n_inside:
-                # Those that are on more: light work on a few blocks takes no longer than to set and restore them all.
+                # Only those that are on more: to set and restore all takes as long as light work on a few blocks.
                 self._others = [(each, n) for each in _libraries() if (n := each.get_num_threads()) != 1]
                 for library, _ in self._others:
                     library.set_num_threads(1)

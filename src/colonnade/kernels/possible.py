@@ -51,14 +51,6 @@ def norm_fits(values: Floats, most: float, error: float, order: Literal[2, "fro"
     return bool(found <= (most + error * np.sqrt(values.size)) * (1 + ROUNDING))
 
 
-def distances_fit(distances: Floats, centers: Floats, error: Floats | float) -> Flags:
-    """Tell which rows of squared distances, shape (m, k), some point has to the centres, shape (k, d).
-
-    Each distance is off by `error` at most, shape (m, 1) or one for all.
-    """
-    return PossibleDistances.to(centers).fit(distances, error)
-
-
 @dataclass(frozen=True, eq=False)
 class PossibleDistances:
     """Which squared distances points have to some centres, k of them.

@@ -89,9 +89,8 @@ def possible_distances(
 ) -> None:
     """Require them as `distances` does, of centres that were looked at before, and of rows from `first` on."""
     for row in np.flatnonzero(~possible.fit(values, error))[:1].tolist():
-        raise wrong(
-            party, message, f"distances of its row {first + row} to {values.shape[1]} centres that no point has"
-        )
+        to = f"{values.shape[1]} centres"
+        raise wrong(party, message, f"distances of its row {first + row} to {to} that no point has")
 
 
 def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:

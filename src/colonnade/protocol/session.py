@@ -132,7 +132,7 @@ class PartyState:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
 
     def changed(self, **fields: Any) -> "PartyState":
-        """Give the same with other values of some fields: every request does, and `replace` would look at all of them."""
+        """Give the same with other values of some fields: every request does, and `replace` takes its time."""
         other = object.__new__(PartyState)
         other.__dict__.update(self.__dict__, **fields)
         return other

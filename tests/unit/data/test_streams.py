@@ -50,8 +50,12 @@ def written(folder: Path, group_rows: Sequence[int] = (10_000,), name: str = "t.
     return folder / name
 
 
+def opened(path: Path) -> ParquetRows:
+    return open_rows("its table", [path], NAMES)
+
+
 def streamed(path: Path) -> StreamedTable:
-    return StreamedTable(open_rows("its table", [path], NAMES), NAMES[:3], "y")
+    return StreamedTable(opened(path), NAMES[:3], "y")
 
 
 def values(table: Any) -> Floats:
@@ -91,7 +95,7 @@ def test_only_groups_that_have_rows_asked_for_are_read(tmp_path: Path, monkeypat
 def test_any_number_of_threads_reads_the_same_blocks_in_their_order(
     tmp_path: Path, groups: tuple[int, ...], n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = streamed(written(tmp_path, groups)).rows
+    rows = opened(written(tmp_path, groups))
     for at_once in (1, 2, 8):
         monkeypatch.setattr(streams, "BATCH_BLOCKS", at_once)
         for numbers in (None, [1, 3], [0], range(1, 3), []):
@@ -106,7 +110,7 @@ def test_any_number_of_threads_reads_the_same_blocks_in_their_order(
 
 def test_wide_rows_are_decoded_fewer_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read ahead is bounded by bytes, and is a block at least."""
-    rows = streamed(written(tmp_path)).rows
+    rows = opened(written(tmp_path))
     assert rows._n_rows_at_once == 8 * BLOCK_ROWS
     for n_bytes, n_blocks in ((3 * 4 * 8 * BLOCK_ROWS, 3), (1, 1)):
         monkeypatch.setattr(streams, "BATCH_BYTES", n_bytes)

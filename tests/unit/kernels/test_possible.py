@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from colonnade.kernels.fixed_codes import decode_fixed, encode_fixed
 from colonnade.kernels.lloyd import squared_distances
-from colonnade.kernels.possible import distances_fit, first_copies, moments_fit, norm_fits, places_of
+from colonnade.kernels.possible import PossibleDistances, first_copies, moments_fit, norm_fits, places_of
 from colonnade.kernels.quantise import restore_dithered, round_with_dither
 from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.kernels.sixteen_bits import restore_logarithms, round_logarithms
@@ -18,6 +18,10 @@ from colonnade.kernels.whitening import whiten
 seeds = st.integers(0, 10_000)
 scales = st.sampled_from([1e-30, 1e-3, 1.0, 1e6, 1e30])
 offsets = st.sampled_from([0.0, 1.0, 1e4])
+
+
+def distances_fit(distances: Any, centers: Any, error: Any) -> Any:
+    return PossibleDistances.to(centers).fit(distances, error)
 
 
 def table(seed: int, n: int, d: int, scale: float, offset: float) -> Any:

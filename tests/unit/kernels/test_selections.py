@@ -27,8 +27,9 @@ def test_windows_follow_one_another(n_places: int, n_numbers: int) -> None:
     assert all(window.stop % BLOCK_ROWS == 0 for window in windows[:-1])
     assert all(window.is_of(n_places) for window in windows)
     assert sum(len(window.blocks) for window in windows) == -(-n_places // BLOCK_ROWS)
+    block = BLOCK_ROWS * max(n_numbers, 1)
     sizes = {(window.stop - window.first) * max(n_numbers, 1) for window in windows[:-1]}
-    assert all(WINDOW_NUMBERS <= size < WINDOW_NUMBERS + BLOCK_ROWS * max(n_numbers, 1) for size in sizes)
+    assert all(WINDOW_NUMBERS - block < size <= max(WINDOW_NUMBERS, block) for size in sizes), "and no block more"
 
 
 def test_few_rows_are_one_window_and_the_most_that_can_be_are_cut_at_once() -> None:
