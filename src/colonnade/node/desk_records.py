@@ -1,5 +1,6 @@
 """What a party's journal holds of a run: each request with its reply, or with the reply's checksum."""
 
+import hashlib
 import zlib
 from collections.abc import Iterator
 
@@ -77,3 +78,8 @@ def earlier_reply(journal: Journal, number: int, request: bytes) -> bytes | None
         if isinstance(record, AnswerRecord) and record.number == number and record.request == request:
             return record.reply
     return None
+
+
+def request_digest(run_nonce: bytes, number: int, request: bytes) -> str:
+    """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
+    return hashlib.sha256(run_nonce + number.to_bytes(8) + request).hexdigest()
