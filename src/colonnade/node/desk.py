@@ -222,9 +222,7 @@ class PartyDesk:
         session = self._session.greeted(os.urandom(NONCE_BYTES)) if run is None else run.session
         before = session.state
         try:
-            reply = self._answer_within_limits(
-                session, request, request_digest(session.state.run_nonce, ask.number, ask.payload)
-            )
+            reply = self._answer_within_limits(session, request, request_digest(before.run_nonce, ask))
             if isinstance(reply, Refused):
                 if reply.cause == "request" and run is not None:
                     self._drop(ask.run, f"the server broke its rules: {reply.reason.removesuffix('.')}")

@@ -8,6 +8,7 @@ import msgspec
 
 from colonnade.errors import LocalProtocolError
 from colonnade.node.journal import Journal
+from colonnade.transports.envelopes import Ask
 
 
 # A record keeps the tag that it had in the first journals: a party reads its unfinished runs again after an update.
@@ -80,6 +81,6 @@ def earlier_reply(journal: Journal, number: int, request: bytes) -> bytes | None
     return None
 
 
-def request_digest(run_nonce: bytes, number: int, request: bytes) -> str:
+def request_digest(run_nonce: bytes, ask: Ask) -> str:
     """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
-    return hashlib.sha256(run_nonce + number.to_bytes(8) + request).hexdigest()
+    return hashlib.sha256(run_nonce + ask.number.to_bytes(8) + ask.payload).hexdigest()
