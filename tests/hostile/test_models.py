@@ -183,9 +183,9 @@ def losses_by_intercepts(server: HostileServer, model: cn.LinearModel, count: in
     found = []
     for intercept in np.linspace(-10, 10, count):
         server.new_run("evaluate", model=model, by="party1", seed=0)
-        rows = server.play(use_all_rows(server.roster)).rows
+        selected = server.play(use_counted_rows(server.roster))
         applied = AppliedModel(model.coef_, None, None, float(intercept), "party1", evaluating=True, by_weight=True)
-        losses, _, _ = server.play(masked_losses(server.roster, rows, np.ones(len(rows)), applied))
+        losses, _, _ = server.play(masked_losses(server.roster, selected, applied))
         found.append(losses.absolute)
     return found
 

@@ -7,11 +7,14 @@ the key and the integers can do it again.
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import BLOCK_ROWS, n_blocks_of, rows_of_block
 from colonnade.kernels.masks import Words
 from colonnade.kernels.per_row import PerRow
 
@@ -34,6 +37,48 @@ def on_grid(values: Floats, exponent: int) -> Floats:
 def to_steps(values: Floats, exponent: int) -> Words:
     """Count the steps of values that are on the grid."""
     return np.ldexp(values, exponent).astype(np.uint64)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Whole numbers, one for each of n rows, whose sum fits in a word; never all in memory.
+
+    `map` gives those of each block, or of the blocks with these numbers, in order.
+    """
+
+    n_rows: int
+    map: Callable[[Sequence[int] | None], Iterator[Words]]
+
+    @cached_property
+    def block_totals(self) -> Words:
+        """What those of each block add up to, exactly."""
+        return np.array([block.sum() for block in self.map(None)], np.uint64)
+
+    def sum(self) -> int:
+        """Add up all."""
+        return int(self.block_totals.sum())
+
+
+def steps_of(values: PerRow, exponent: int) -> Steps:
+    """Count the steps of numbers that are on the grid."""
+    return Steps(values.n_rows, partial(_map_steps, values, exponent))
+
+
+def steps_in(words: Words) -> Steps:
+    """Take numbers that are there, shape (n,)."""
+    return Steps(len(words), partial(_map_words, words))
+
+
+def _map_steps(values: PerRow, exponent: int, numbers: Sequence[int] | None) -> Iterator[Words]:
+    return values.map(partial(_block_steps, exponent), numbers)
+
+
+def _block_steps(exponent: int, _: int, values: Floats) -> Words:
+    return to_steps(values, exponent)
+
+
+def _map_words(words: Words, numbers: Sequence[int] | None) -> Iterator[Words]:
+    return (words[rows_of_block(number)] for number in (range(n_blocks_of(len(words))) if numbers is None else numbers))
 
 
 def uniform_words(key: bytes, count: int) -> Words:
@@ -68,12 +113,20 @@ def stratified_points(total: int, count: int, key: bytes) -> Words:
     return points
 
 
-def rows_at(steps: Words, points: Words) -> Rows:
+def rows_at(steps: Steps, points: Words) -> Rows:
     """Lay rows end to end in their order, each as long as its score in steps, and find the rows on which points fall.
 
-    The points are below the sum of the steps, and ascend.
+    The points are below the sum of the steps, and ascend: so only blocks are looked at on which some fall.
     """
-    return np.searchsorted(np.cumsum(steps), points, side="right").astype(np.int64)
+    ends = np.cumsum(steps.block_totals)
+    places = np.searchsorted(ends, points, side="right")
+    numbers, firsts = np.unique(places, return_index=True)
+    found = [np.empty(0, np.int64)]
+    parts = zip(numbers.tolist(), np.split(points, firsts[1:]), strict=True) if len(numbers) else ()
+    for (number, here), block in zip(parts, steps.map(numbers.tolist()), strict=True):
+        within = here - (ends[number] - steps.block_totals[number])
+        found.append(np.searchsorted(np.cumsum(block), within, side="right") + number * BLOCK_ROWS)
+    return np.concatenate(found).astype(np.int64)
 
 
 def shares(totals: Sequence[int], count: int, key: bytes) -> Rows:
@@ -98,5 +151,9 @@ def even_rows(n_rows: int, count: int, key: bytes, weights: PerRow | None = None
     if weights is None:
         return np.sort(high_product(uniform_words(key, count), n_rows)).astype(np.int64)
     _, exponent = math.frexp(n_rows * weights.max())
-    steps = to_steps(on_grid(np.asarray(weights), TOTAL_BITS - exponent), TOTAL_BITS - exponent)
-    return rows_at(steps, np.sort(high_product(uniform_words(key, count), int(steps.sum()))))
+    steps = steps_of(weights.changed(partial(_gridded, TOTAL_BITS - exponent)), TOTAL_BITS - exponent)
+    return rows_at(steps, np.sort(high_product(uniform_words(key, count), steps.sum())))
+
+
+def _gridded(exponent: int, _: int, values: Floats) -> Floats:
+    return on_grid(values, exponent)

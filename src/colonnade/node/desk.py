@@ -4,7 +4,6 @@ Every run has a session of its own. A request of this phase that comes again is 
 after a restart a run's state is rebuilt by replaying its journaled requests through a fresh session.
 """
 
-import hashlib
 import os
 import traceback
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from colonnade.node.desk_records import (
     earlier_reply,
     is_same_reply,
     read_records,
+    request_digest,
     write_record,
 )
 from colonnade.node.desk_words import reply_words, sheet_words
@@ -222,7 +222,7 @@ class PartyDesk:
         session = self._session.greeted(os.urandom(NONCE_BYTES)) if run is None else run.session
         before = session.state
         try:
-            reply = self._answer_within_limits(session, request, _digest(ask, session))
+            reply = self._answer_within_limits(session, request, request_digest(before.run_nonce, ask))
             if isinstance(reply, Refused):
                 if reply.cause == "request" and run is not None:
                     self._drop(ask.run, f"the server broke its rules: {reply.reason.removesuffix('.')}")
@@ -361,8 +361,3 @@ class PartyDesk:
         if run is None:
             journal.remove()  # it died before its first answer
         return run
-
-
-def _digest(ask: Ask, session: PartySession) -> str:
-    """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
-    return hashlib.sha256(session.state.run_nonce + ask.number.to_bytes(8) + ask.payload).hexdigest()

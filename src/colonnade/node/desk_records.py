@@ -1,5 +1,6 @@
 """What a party's journal holds of a run: each request with its reply, or with the reply's checksum."""
 
+import hashlib
 import zlib
 from collections.abc import Iterator
 
@@ -7,6 +8,7 @@ import msgspec
 
 from colonnade.errors import LocalProtocolError
 from colonnade.node.journal import Journal
+from colonnade.transports.envelopes import Ask
 
 
 # A record keeps the tag that it had in the first journals: a party reads its unfinished runs again after an update.
@@ -77,3 +79,8 @@ def earlier_reply(journal: Journal, number: int, request: bytes) -> bytes | None
         if isinstance(record, AnswerRecord) and record.number == number and record.request == request:
             return record.reply
     return None
+
+
+def request_digest(run_nonce: bytes, ask: Ask) -> str:
+    """Know a request by its run, which a server cannot have twice, whatever name it gives it."""
+    return hashlib.sha256(run_nonce + ask.number.to_bytes(8) + ask.payload).hexdigest()

@@ -8,12 +8,16 @@ numbers that were not opened; an opening shows sums of the rows around it, down 
 """
 
 import hashlib
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.blocks import BLOCK_ROWS, by_block
+from colonnade.kernels.integer_draws import Steps
 from colonnade.kernels.masks import Words
 
 SALT_BYTES = 16
@@ -24,6 +28,10 @@ _LEAF_BYTES = SALT_BYTES + 2 * _SUM_BYTES
 _NODE_BYTES = 2 * (HASH_BYTES + _SUM_BYTES)
 _WORD = np.dtype("<u8")
 _NODE_WORDS = (HASH_BYTES + _SUM_BYTES) // _SUM_BYTES
+# Of a whole block, whose leaves are a power of two.
+BLOCK_LEVELS = (BLOCK_ROWS - 1).bit_length()
+# Of one level: hashes, in words, each beside its sum; shape (n, 5).
+Nodes = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -37,23 +45,18 @@ class Opening:
 
 
 class SumTree:
-    """The tree, whole, at whoever commits: of one number or more, whose sum is below 2^63.
+    """The tree at whoever commits: of one number or more, whose sum is below 2^63.
 
-    The leaves' salts come from the secret.
+    The leaves' salts come from the secret. Only what is above whole blocks of leaves is kept, 40 bytes a block: what is
+    inside is computed again for a block in which one is opened.
     """
 
-    def __init__(self, numbers: Words, secret: bytes) -> None:
-        count = len(numbers)
-        self._numbers = numbers
-        self._salts = hashlib.shake_256(secret).digest(SALT_BYTES * count)
-        leaves = np.empty((count, _LEAF_BYTES // _SUM_BYTES), _WORD)
-        leaves[:, :2] = np.frombuffer(self._salts, _WORD).reshape(count, 2)
-        leaves[:, 2] = np.arange(count)
-        leaves[:, 3] = numbers
-        self._levels = [_nodes(leaves.tobytes(), _LEAF_BYTES, numbers)]
-        while len(self._levels[-1]) > 1:
-            pairs = _paired(self._levels[-1])
-            self._levels.append(_nodes(pairs.tobytes(), _NODE_BYTES, pairs[:, 4] + pairs[:, 9]))
+    def __init__(self, numbers: Steps, secret: bytes) -> None:
+        self._numbers, self._secret = numbers, secret
+        # Of one block all is inside.
+        self._inside = min(depth(numbers.n_rows), BLOCK_LEVELS)
+        tops = [self._block(place, block)[-1] for place, block in enumerate(numbers.map(None))]
+        self._levels = _above(np.vstack(tops), depth(numbers.n_rows) - self._inside)
 
     @property
     def root(self) -> bytes:
@@ -65,17 +68,46 @@ class SumTree:
         """The sum of all numbers, which the root commits to."""
         return int(self._levels[-1][0, 4])
 
-    def open(self, place: int) -> Opening:
-        """Open the number at a place."""
-        hashes, sums, at = [], [], place
-        for level in self._levels[:-1]:
-            neighbour = at ^ 1
-            inside = neighbour < len(level)
-            hashes.append(level[neighbour, :4].tobytes() if inside else bytes(HASH_BYTES))
-            sums.append(int(level[neighbour, 4]) if inside else 0)
-            at //= 2
-        salt = self._salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
-        return Opening(int(self._numbers[place]), salt, tuple(hashes), tuple(sums))
+    def open(self, places: Rows) -> list[Opening]:
+        """Open the numbers at places, which ascend."""
+        inside, found = by_block(places // BLOCK_ROWS, places % BLOCK_ROWS), []
+        for (number, opened), block in zip(inside.items(), self._numbers.map(list(inside)), strict=True):
+            levels, salts = self._block(number, block), self._salts(number, len(block))
+            for place in opened.tolist():
+                beside = [*_beside(levels[:-1], place), *_beside(self._levels[:-1], number)]
+                salt = salts[SALT_BYTES * place : SALT_BYTES * (place + 1)]
+                hashes, sums = tuple(each for each, _ in beside), tuple(each for _, each in beside)
+                found.append(Opening(int(block[place]), salt, hashes, sums))
+        return found
+
+    def _block(self, number: int, block: Words) -> list[Nodes]:
+        """Compute the levels inside a block, up to its top."""
+        leaves = np.empty((len(block), _LEAF_BYTES // _SUM_BYTES), _WORD)
+        leaves[:, :2] = np.frombuffer(self._salts(number, len(block)), _WORD).reshape(-1, 2)
+        leaves[:, 2] = np.arange(len(block)) + number * BLOCK_ROWS
+        leaves[:, 3] = block
+        return _above(_nodes(leaves.tobytes(), _LEAF_BYTES, block), self._inside)
+
+    def _salts(self, number: int, count: int) -> bytes:
+        return hashlib.shake_256(self._secret + _eight(number)).digest(SALT_BYTES * count)
+
+
+def _above(level: Nodes, n_levels: int) -> list[Nodes]:
+    """Give nodes, and so many levels above them."""
+    levels = [level]
+    for _ in range(n_levels):
+        pairs = _paired(levels[-1])
+        levels.append(_nodes(pairs.tobytes(), _NODE_BYTES, pairs[:, 4] + pairs[:, 9]))
+    return levels
+
+
+def _beside(levels: Sequence[Nodes], place: int) -> Iterator[tuple[bytes, int]]:
+    """Give the hash and the sum of the neighbour of a place on each level; zeros where there is none."""
+    for level in levels:
+        neighbour = place ^ 1
+        inside = neighbour < len(level)
+        yield (level[neighbour, :4].tobytes(), int(level[neighbour, 4])) if inside else (bytes(HASH_BYTES), 0)
+        place //= 2
 
 
 def depth(count: int) -> int:
@@ -133,15 +165,14 @@ def unpack_openings(
     ]
 
 
-def _nodes(texts: bytes, length: int, sums: Words) -> npt.NDArray[np.uint64]:
+def _nodes(texts: bytes, length: int, sums: Words) -> Nodes:
     """Hash texts of one length, and put each hash beside its sum."""
-    hashes = b"".join(
-        [hashlib.sha256(texts[start : start + length]).digest() for start in range(0, len(texts), length)]
-    )
+    sha256 = hashlib.sha256
+    hashes = b"".join([sha256(text).digest() for (text,) in struct.iter_unpack(f"{length}s", texts)])
     return np.column_stack([np.frombuffer(hashes, _WORD).reshape(-1, 4), sums.astype(_WORD)])
 
 
-def _paired(level: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _paired(level: Nodes) -> Nodes:
     """Put each two nodes beside each other; a last one without a neighbour beside zeros."""
     if len(level) % 2:
         level = np.vstack([level, np.zeros((1, _NODE_WORDS), _WORD)])

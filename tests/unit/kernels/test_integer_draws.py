@@ -12,6 +12,7 @@ from colonnade.kernels.integer_draws import (
     on_grid,
     rows_at,
     shares,
+    steps_in,
     stratified_points,
     to_steps,
     uniform_words,
@@ -51,7 +52,7 @@ def test_draws_are_the_same_on_every_machine() -> None:
         int.from_bytes(hashlib.shake_256(b"key").digest(24)[8 * i : 8 * i + 8], "little") for i in range(3)
     ]
     steps = np.arange(1, 101, dtype=np.uint64) * np.uint64(2**50 + 12_345)
-    rows = rows_at(steps, stratified_points(int(steps.sum()), 12, b"golden"))
+    rows = rows_at(steps_in(steps), stratified_points(int(steps.sum()), 12, b"golden"))
     assert rows.tolist() == [24, 31, 48, 50, 63, 69, 73, 77, 84, 86, 92, 98]
     assert shares([3 * 2**61, 2**61, 2**60], 1000, b"golden").tolist() == [667, 226, 107]
     assert even_rows(1000, 6, b"golden").tolist() == [44, 227, 742, 831, 875, 896]
@@ -73,7 +74,7 @@ def test_a_row_is_drawn_where_its_part_of_the_line_lies(scores: list[int], key: 
     steps = np.array(scores, dtype=np.uint64)
     line = np.repeat(np.arange(len(scores)), scores)
     points = stratified_points(int(steps.sum()), 7, key)
-    assert rows_at(steps, points).tolist() == line[points.astype(np.int64)].tolist()
+    assert rows_at(steps_in(steps), points).tolist() == line[points.astype(np.int64)].tolist()
 
 
 @given(st.lists(st.integers(1, 2**62), min_size=1, max_size=60), st.integers(0, 200), keys)
@@ -99,3 +100,13 @@ def test_even_draws_follow_their_share_and_the_weights() -> None:
     assert set(rows.tolist()) == {1, 2}
     assert np.count_nonzero(rows == 2) == pytest.approx(30_000, abs=5 * np.sqrt(40_000 * 0.75 * 0.25))
     np.testing.assert_array_equal(rows, even_rows(4, 40_000, b"k", numbers_in(8 * weights)))
+
+
+def test_points_on_rows_of_many_blocks_are_as_on_one_line() -> None:
+    rng = np.random.default_rng(0)
+    steps = rng.integers(0, 2**40, size=100_000).astype(np.uint64)
+    steps[20_000:60_000] = 0  # blocks on which nothing falls
+    points = stratified_points(int(steps.sum()), 5_000, b"key")
+    wanted = np.searchsorted(np.cumsum(steps), points, side="right")
+    np.testing.assert_array_equal(rows_at(steps_in(steps), points), wanted)
+    assert rows_at(steps_in(steps), points[:0]).tolist() == []

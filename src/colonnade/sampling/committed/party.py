@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from colonnade.errors import InputError, LocalProtocolError, PolicyRefusedError
-from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, rows_at, stratified_points, to_steps
+from colonnade.kernels.integer_draws import TOTAL_BITS, even_rows, rows_at, steps_of, stratified_points
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_rows
 from colonnade.privacy.statements import digest_of_view
@@ -107,9 +107,9 @@ def _answer_draw(state: PartyState, request: DrawCommitted, data: PartyData) -> 
             raise checks.wrong(
                 SERVER, request, f"another contribution of {who!r} to the joint seed than was committed to"
             )
-    steps = to_steps(np.asarray(data.scores(opened.rule)), opened.rule.exponent)
+    steps = steps_of(data.scores(opened.rule), opened.rule.exponent)
     key = joint_key(request.server, request.parties)
-    points = stratified_points(int(steps.sum()), request.count, draw_key(key, identity.name))
+    points = stratified_points(steps.sum(), request.count, draw_key(key, identity.name))
     rows = sendable_rows(rows_at(steps, points))
     even = even_rows(data.table.n_rows, request.n_even, even_key(key), data.table.row_weights)
     reply = CommittedRows(rows, identity.sign(joint_draw_statement(identity.name, state.sheet, key, rows, even)))
@@ -128,7 +128,7 @@ def _answer_openings(state: PartyState, request: AskOpenings, data: PartyData) -
             "its owner's policy opens only scores that it committed to, and to these it never did.", party=data.name
         )
     tree = _tree(state, committed, data)
-    openings = [tree.open(row) for row in request.rows.tolist()]
+    openings = tree.open(request.rows)
     salts, hashes = pack_openings(openings)
     return state, Openings(
         sendable_rows([each.number for each in openings]),
@@ -144,7 +144,7 @@ def _tree(state: PartyState, request: AskCommitment, data: PartyData) -> SumTree
         raise InputError(
             f"its scores in steps of 2^-{request.rule.exponent} do not add up within 64 bits. Ask for larger steps."
         )
-    steps = to_steps(np.asarray(scores), request.rule.exponent)
+    steps = steps_of(scores, request.rule.exponent)
     return SumTree(steps, _identity(data).derived(digest(b"salts", _context(state, request, data))))
 
 
