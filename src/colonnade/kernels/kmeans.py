@@ -27,6 +27,23 @@ class _Screen(NamedTuple):
     numbers: Coarse
 
 
+class Centers(NamedTuple):
+    """Centres, (k, d), made ready for many blocks of rows to be assigned to them."""
+
+    columns: Floats
+    screens: tuple[_Screen, ...]
+
+    def nearest(self, X: Floats) -> tuple[Rows, Floats]:
+        """Assign every row, as `nearest_centers` does."""
+        labels, squared_distances = np.empty(len(X), dtype=np.int64), np.empty(len(X))
+        for piece in pieces(len(X), max(self.columns.shape)):
+            labels[piece] = _nearest(X[piece], self.columns, self.screens)
+            # Labels are valid by construction: "clip" only spares a checked copy.
+            own = np.take(self.columns, labels[piece], axis=1, mode="clip")
+            squared_distances[piece] = _squares(np.subtract(X[piece].T, own, out=own))
+        return labels, squared_distances
+
+
 def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
     """Assign every row to its nearest centre: π and d(x, C)² of Algorithm 3, lines 4 to 7.
 
@@ -37,14 +54,12 @@ def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
     The rows, shape (n, d), are fastest column-major; there is one centre at least, shape (k, d). Among equal centres
     the lowest is nearest, and a row that equals a centre has a squared distance of exactly 0.
     """
-    labels, squared_distances = np.empty(len(X), dtype=np.int64), np.empty(len(X))
-    screens, center_columns = _screens(centers), np.ascontiguousarray(centers.T)
-    for piece in pieces(len(X), max(centers.shape)):
-        labels[piece] = _nearest(X[piece], center_columns, screens)
-        # Labels are valid by construction: "clip" only spares a checked copy.
-        own = np.take(center_columns, labels[piece], axis=1, mode="clip")
-        squared_distances[piece] = _squares(np.subtract(X[piece].T, own, out=own))
-    return labels, squared_distances
+    return made_ready(centers).nearest(X)
+
+
+def made_ready(centers: Floats) -> Centers:
+    """Make centres, of which there is one at least, ready for many blocks."""
+    return Centers(np.ascontiguousarray(centers.T), tuple(_screens(centers)))
 
 
 def _screens(centers: Floats) -> list[_Screen]:

@@ -16,16 +16,16 @@ from colonnade.kernels.rough_draws import drawn_roughly, guessed
 from colonnade.kernels.row_blocks import counted, taken
 
 # Rows of the first clustering: at least so many, and for each cluster. It only has to be within a constant factor.
-FIRST, FIRST_EACH = 2_000, 20
-# Rows of the starts of the second.
-STARTED, STARTED_EACH = 2_000, 50
-# Rows drawn by scores. Their number times k is about what chance adds to the cost.
-DRAWN, DRAWN_EACH = 4_000, 400
+FIRST, FIRST_EACH = 1_000, 20
+# Rows drawn by scores. What chance adds to the cost is about three times k over their number.
+DRAWN, DRAWN_EACH = 4_000, 500
+# Those that starts are tried on. Where a few times as many are fewer than all, most iterations are done on these.
+STARTED, STARTED_EACH, FEW_TIMES = 2_000, 50, 4
 # Starts of the second, beside the first clustering: single ones scatter by more than the 2 % that we want to be within
 # of a fit of all rows; with many clusters they scatter less, and cost more.
-STARTS, FEW_CLUSTERS = 3, 50
-# Iterations of a start, and of the best one on all rows drawn, unless centres stand still before.
-SHORT, LONG, STILL = 5, 20, 1e-4
+STARTS, FEW_CLUSTERS = 2, 100
+# Iterations of a start, of the best one, and on all rows drawn, unless centres stand still before.
+SHORT, LONG, LAST, STILL = 5, 15, 5, 1e-4
 
 
 def first_size(n_clusters: int) -> int:
@@ -53,18 +53,22 @@ def local_kmeans(rows: RowBlocks, n_clusters: int, rng: np.random.Generator) -> 
     n_counted, n_starts = marks.n_positive, STARTS if n_clusters < FEW_CLUSTERS else 1
     if n_counted <= started_size(n_clusters):
         X, weights = _weighted(rows, marks.positive_rows())
-        return _polished(X, weights, _started(X, weights, n_clusters, n_starts, rng))
+        return _settled(X, weights, _polished(X, weights, _started(X, weights, n_clusters, n_starts, rng), LONG))
     even = None if rows.row_weights is None else marks
     X, weights = _weighted(rows, draw_evenly_distinct(rows.n_rows, first_size(n_clusters), rng, even)[1])
     first = _started(X, weights, n_clusters, 1, rng)
     guess = guessed(X, weights, first)
     chance = np.inf if n_counted <= size else size * len(X) / n_counted / (2 + 2 * len(first))
     drawn = drawn_roughly(rows, guess, size, chance, int(rng.integers(2**63)))
-    X, weights = drawn.weighted()
-    some = drawn.some(started_size(n_clusters)).weighted()
+    n_started = started_size(n_clusters)
+    some = drawn.some(n_started).weighted()
     if count_distinct(some[0], n_clusters + 1) <= n_clusters:
-        some = X, weights
-    return _polished(X, weights, _started(*some, n_clusters, n_starts, rng, first))
+        some = drawn.weighted()
+    centers = _started(*some, n_clusters, n_starts, rng, first)
+    if len(drawn) > FEW_TIMES * n_started:
+        centers = _polished(*drawn.some(FEW_TIMES * n_started).weighted(), centers, LONG)
+        return _polished(*drawn.weighted(), centers, LAST)
+    return _polished(*drawn.weighted(), centers, LONG)
 
 
 def _weighted(rows: RowBlocks, some: Rows) -> tuple[Floats, Floats]:
@@ -87,16 +91,21 @@ def _started(
     return centers * unit + origin
 
 
-def _polished(X: Floats, weights: Floats, centers: Floats) -> Floats:
-    """Run Lloyd's iterations, the last one as exact as 64 bits are: of rows that are all alike the mean is that row."""
+def _polished(X: Floats, weights: Floats, centers: Floats, most: int) -> Floats:
+    """Run Lloyd's iterations."""
     for precision in (np.float32, np.float64):
         points, origin, unit = around_mean(X, weights, precision)
         start = ((centers - origin) / unit).astype(precision)
         if points.resolves(cost_of(points, start)):
             break
-    centers = lloyd(points, start, LONG, STILL) * unit + origin
-    labels, k = nearest_centers(X, centers)[0], len(centers)
-    total = np.bincount(labels, weights, k)
-    gaps = (X - centers[labels]) * weights[:, np.newaxis]
-    sums = [np.bincount(labels, column, k) for column in gaps.T]
-    return centers + np.reshape(sums, centers.shape[::-1]).T / np.where(total > 0, total, 1.0)[:, np.newaxis]
+    return lloyd(points, start, most, STILL) * unit + origin
+
+
+def _settled(X: Floats, weights: Floats, centers: Floats) -> Floats:
+    """Move centres to the means of their rows, as exact as 64 bits are: of rows that are all alike it is that row."""
+    labels, k, columns = nearest_centers(X, centers)[0], len(centers), np.ascontiguousarray(X.T)
+    total, moved = np.bincount(labels, weights, k), centers.copy()
+    share = weights / np.where(total > 0, total, 1.0)[labels]
+    for column, (values, own) in enumerate(zip(columns, centers.T, strict=True)):
+        moved[:, column] += np.bincount(labels, share * (values - own[labels]), k)
+    return moved

@@ -47,7 +47,7 @@ class Points(NamedTuple):
 def _points(X: Coarse, weights: Coarse) -> Points:
     tiles, padded = tiled(X, X.dtype), np.zeros(-(-len(X) // TILE_ROWS) * TILE_ROWS, X.dtype)
     padded[: len(X)] = weights
-    masses = tiles.transpose(0, 2, 1) * padded.reshape(-1, TILE_ROWS, 1)
+    masses = np.multiply(tiles.transpose(0, 2, 1), padded.reshape(-1, TILE_ROWS, 1), order="C")
     squares = np.einsum("tjr,tjr->tr", tiles[:, :-1], tiles[:, :-1]).reshape(-1)
     return Points(tiles, masses, padded, squares, len(X))
 
@@ -62,7 +62,7 @@ def drawn(n_rows: int, count: int, rng: np.random.Generator) -> Rows:
 def count_distinct(X: Floats, enough: int) -> int:
     """Count the distinct rows, or at least so many: rows are looked at only until there are enough."""
     count = 2 * enough
-    while (found := len(np.unique(X[:count], axis=0))) < enough and count < len(X):
+    while (found := len({row.tobytes() for row in X[:count] + 0.0})) < enough and count < len(X):  # no -0.0
         count *= 8
     return found
 
@@ -74,7 +74,7 @@ def around_mean(
     even = weights / weights.mean()
     origin = even @ X / len(X)
     centred = X - origin
-    unit = float(np.abs(centred).max(initial=0.0)) or 1.0
+    unit = float(max(centred.max(initial=0.0), -centred.min(initial=0.0))) or 1.0
     centred /= unit
     return _points(centred.astype(precision, copy=False), even.astype(precision, copy=False)), origin, unit
 
@@ -116,9 +116,13 @@ def best_start(
 
 def offsets(points: Points, centers: Coarse) -> Iterator[tuple[slice, Coarse]]:
     """Cut the tiles into pieces, and give |x - c|² - |x|² for each centre and row of a piece, shape (t, k, 256)."""
-    factors = np.concatenate([-2 * centers, np.einsum("lj,lj->l", centers, centers)[:, np.newaxis]], axis=1)
+    factors = _factors(centers)
     for piece in cut(len(points.tiles), max(factors.shape)):
         yield piece, factors @ points.tiles[piece]
+
+
+def _factors(centers: Coarse) -> Coarse:
+    return np.concatenate([-2 * centers, np.square(centers).sum(axis=1, keepdims=True)], axis=1)
 
 
 def _plus_plus(points: Points, n_clusters: int, rng: np.random.Generator) -> Coarse:
@@ -130,7 +134,7 @@ def _plus_plus(points: Points, n_clusters: int, rng: np.random.Generator) -> Coa
     chosen = np.empty((n_clusters, points.tiles.shape[1] - 1), points.tiles.dtype)
     for number in range(n_clusters):
         tried = rows_in(points.tiles, _places(mass, n_tried if number else 1, points.n_rows, rng))
-        gaps = np.concatenate([each for _, each in offsets(points, tried)])
+        gaps = _factors(tried) @ points.tiles
         gaps += squares
         np.maximum(gaps, 0, out=gaps)
         np.minimum(gaps, closest[:, np.newaxis], out=gaps)

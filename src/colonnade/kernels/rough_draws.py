@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks
-from colonnade.kernels.kmeans import EPS, RANGES, nearest_centers
+from colonnade.kernels.kmeans import EPS, RANGES, Centers, made_ready
 from colonnade.kernels.tiles import Coarse, pieces, tiled
 
 # A centre is itself rounded: distances of a few units in its last place are none.
@@ -24,7 +24,7 @@ RESOLVED = 1e-3
 class Guess(NamedTuple):
     """How rows will score: w_i (d(x_i, C)² / cost + what all rows of its cluster share)."""
 
-    centers: Floats
+    centers: Centers
     per_square: float
     shared: Floats
     # |x - c|² - |x - o|² and what is shared, in 32 bits, where these show enough
@@ -35,7 +35,7 @@ class Guess(NamedTuple):
         """Guess what rows score that count 1; infinite where numbers grow too large."""
         with np.errstate(over="ignore", invalid="ignore"):
             if self.factors is None:
-                labels, squared = nearest_centers(X, self.centers)
+                labels, squared = self.centers.nearest(X)
                 scores = squared * self.per_square + self.shared[labels]
             else:
                 scores = np.concatenate([self._roughly(X[piece]) for piece in pieces(len(X), max(self.factors.shape))])
@@ -54,13 +54,14 @@ class Guess(NamedTuple):
 
 def guessed(X: Floats, weights: Floats, centers: Floats) -> Guess:
     """Guess from rows drawn evenly, and their clusters' centres; scores add up to 2 + 2 per cluster, of these rows."""
-    labels, squared = nearest_centers(X, centers)
+    ready = made_ready(centers)
+    labels, squared = ready.nearest(X)
     total, costs = (np.bincount(labels, each, len(centers)) for each in (weights, weights * squared))
     norms = np.einsum("lj,lj->l", centers, centers)
     cost = max(float(costs.sum()), ROUNDING**2 * float(total @ norms), float(np.finfo(np.float64).tiny))
     # A cluster that none of these rows is in is nobody's: it counts as if one were.
     shared = (costs / cost + 2.0) / np.where(total > 0, total, weights.mean())
-    return Guess(centers, 1.0 / cost, shared, *_in_32_bits(X, weights, centers, cost))
+    return Guess(ready, 1.0 / cost, shared, *_in_32_bits(X, weights, centers, cost))
 
 
 def _in_32_bits(X: Floats, weights: Floats, centers: Floats, cost: float) -> tuple[Floats, Coarse | None]:
@@ -78,9 +79,9 @@ def _in_32_bits(X: Floats, weights: Floats, centers: Floats, cost: float) -> tup
 
 
 class Drawn(NamedTuple):
-    """Rows with what they count, their guessed scores, and u / g of each: drawn are those where it is below a limit."""
+    """Rows as columns, (d, m), what they count, their guessed scores, and u / g: which is below a limit where drawn."""
 
-    values: Floats
+    columns: Floats
     weights: Floats
     scores: Floats
     keys: Floats
@@ -91,15 +92,18 @@ class Drawn(NamedTuple):
 
     def weighted(self) -> tuple[Floats, Floats]:
         """Give the rows, and w_i over the chance of each."""
-        return self.values, self.weights / np.minimum(1.0, self.limit * self.scores)
+        return self.columns.T, self.weights / np.minimum(1.0, self.limit * self.scores)
 
     def some(self, count: int) -> "Drawn":
         """Keep at most so many, in their order: these rows are drawn likewise."""
         if len(self) <= count:
             return self
         order = np.argpartition(self.keys, count)
-        kept = np.sort(order[:count])
-        return Drawn(*(each[kept] for each in self[:4]), float(self.keys[order[count]]))
+        return self._at(np.sort(order[:count]), float(self.keys[order[count]]))
+
+    def _at(self, places: Rows, limit: float) -> "Drawn":
+        columns, weights, scores, keys = (np.take(each, places, axis=-1) for each in self[:4])
+        return Drawn(columns, weights, scores, keys, limit)
 
 
 def drawn_roughly(rows: RowBlocks, guess: Guess, size: int, chance: float, seed: int) -> Drawn:
@@ -113,16 +117,19 @@ def drawn_roughly(rows: RowBlocks, guess: Guess, size: int, chance: float, seed:
 
 
 def _drawn_in(guess: Guess, size: int, chance: float, seed: int, block: Block) -> Drawn:
-    weights = np.ones(len(block.values)) if block.weights is None else block.weights
-    scores = guess.of(block.values) * np.where(weights > 0, weights, np.nan)
+    scores = guess.of(block.values)
+    if block.weights is not None:
+        scores *= np.where(block.weights > 0, block.weights, np.nan)
     keys = np.random.default_rng([seed, block.number]).random(len(scores)) / scores
     here = np.flatnonzero(keys < chance)
-    return Drawn(block.values[here], weights[here], scores[here], keys[here], chance).some(size)
+    weights = np.ones(len(here)) if block.weights is None else block.weights[here]
+    columns = np.ascontiguousarray(block.values[here].T)
+    return Drawn(columns, weights, scores[here], keys[here], chance).some(size)
 
 
 def _joined(parts: list[Drawn]) -> Drawn:
     """Put parts together, as if all were drawn by the least of their limits."""
     limit = min(part.limit for part in parts)
-    found = Drawn(*(np.concatenate(each) for each in list(zip(*parts, strict=True))[:4]), limit)
-    kept = found.keys < limit
-    return found if kept.all() else Drawn(*(each[kept] for each in found[:4]), limit)
+    columns, weights, scores, keys = (np.concatenate(each, axis=-1) for each in list(zip(*parts, strict=True))[:4])
+    found = Drawn(columns, weights, scores, keys, limit)
+    return found if (keys < limit).all() else found._at(np.flatnonzero(keys < limit), limit)
