@@ -1,7 +1,7 @@
 """Weighted k-means: assignment to the nearest centre, and Lloyd's iterations where all rows are in one place."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -11,8 +11,8 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.tiles import Coarse, pieces, tiled
 
 # Of the centres' radius: within, each precision holds it, its square and products with rows that are not far away.
-EPS = {each: float(np.finfo(each).eps) for each in (np.float32, np.float64)}
 RANGES = {np.float32: (1e-15, 1e15), np.float64: (1e-140, 1e140)}
+EPS: Mapping[Any, float] = {np.float32: float(np.finfo(np.float32).eps), np.float64: float(np.finfo(np.float64).eps)}
 # Stop where no centre moves by more than about a thousandth of the standard deviation.
 TOLERANCE, MOST_ITERATIONS = 1e-6, 300
 
@@ -122,10 +122,11 @@ def _compared_directly(X: Floats, centers: Floats) -> Rows:
 def _squares(gaps: Floats) -> Floats:
     """Turn differences, (d, n), into the sums of their squares, added in turn: |x_i - c|² without cancellation."""
     np.multiply(gaps, gaps, out=gaps)
-    if gaps.shape[1] == 1:  # numpy would change the order of a single sum
-        return np.add.reduce(np.repeat(gaps, 2, axis=1), axis=0)[:1]
+    n = gaps.shape[1]
+    if n == 1:  # numpy would change the order of a single sum
+        gaps = np.repeat(gaps, 2, axis=1)
     total: Floats = np.add.reduce(gaps, axis=0)
-    return total
+    return total[:n]
 
 
 def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:

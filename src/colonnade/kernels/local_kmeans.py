@@ -14,16 +14,17 @@ from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.quick_lloyd import around_mean, best_start, cost_of, count_distinct, lloyd
 from colonnade.kernels.rough_draws import drawn_roughly, guessed
 from colonnade.kernels.row_blocks import counted, taken
+from colonnade.kernels.tiles import Coarse
 
 # Rows of the first clustering: at least so many, and for each cluster. It only has to be within a constant factor.
 FIRST, FIRST_EACH = 1_000, 20
 # Rows drawn by scores. What chance adds to the cost is about three times k over their number.
-DRAWN, DRAWN_EACH = 4_000, 500
+DRAWN, DRAWN_EACH = 4_000, 600
 # Those that starts are tried on. Where a few times as many are fewer than all, most iterations are done on these.
 STARTED, STARTED_EACH, FEW_TIMES = 2_000, 50, 4
 # Starts of the second, beside the first clustering: single ones scatter by more than the 2 % that we want to be within
 # of a fit of all rows; with many clusters they scatter less, and cost more.
-STARTS, FEW_CLUSTERS = 2, 100
+STARTS, FEW_CLUSTERS = 3, 100
 # Iterations of a start, of the best one, and on all rows drawn, unless centres stand still before.
 SHORT, LONG, LAST, STILL = 5, 15, 5, 1e-4
 
@@ -60,6 +61,8 @@ def local_kmeans(rows: RowBlocks, n_clusters: int, rng: np.random.Generator) -> 
     guess = guessed(X, weights, first)
     chance = np.inf if n_counted <= size else size * len(X) / n_counted / (2 + 2 * len(first))
     drawn = drawn_roughly(rows, guess, size, chance, int(rng.integers(2**63)))
+    if count_distinct(drawn.columns.T, n_clusters + 1) <= n_clusters:
+        return np.unique(drawn.columns.T, axis=0)
     n_started = started_size(n_clusters)
     some = drawn.some(n_started).weighted()
     if count_distinct(some[0], n_clusters + 1) <= n_clusters:
@@ -95,7 +98,7 @@ def _polished(X: Floats, weights: Floats, centers: Floats, most: int) -> Floats:
     """Run Lloyd's iterations."""
     for precision in (np.float32, np.float64):
         points, origin, unit = around_mean(X, weights, precision)
-        start = ((centers - origin) / unit).astype(precision)
+        start: Coarse = ((centers - origin) / unit).astype(precision)
         if points.resolves(cost_of(points, start)):
             break
     return lloyd(points, start, most, STILL) * unit + origin

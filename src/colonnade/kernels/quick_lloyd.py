@@ -37,7 +37,8 @@ class Points(NamedTuple):
 
     def coarse(self) -> "Points":
         """Round to 32 bits."""
-        return Points(*(values.astype(np.float32) for values in self[:4]), self.n_rows)
+        tiles, masses, weights, squares = (values.astype(np.float32) for values in self[:4])
+        return Points(tiles, masses, weights, squares, self.n_rows)
 
     def resolves(self, cost: float) -> bool:
         """Tell whether 32 bits would do at such a cost."""
@@ -107,7 +108,7 @@ def best_start(
     points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int, tolerance: float, *also: Coarse
 ) -> tuple[Coarse, float]:
     """Run a few iterations from some k-means++ starts, and from other centres; give those of least cost, and it."""
-    starts = [*(_plus_plus(points, n_clusters, rng) for _ in range(n_starts)), *also]
+    starts = [*(_plus_plus(points, n_clusters, n_starts, rng) if n_starts else ()), *also]
     tried = [lloyd(points, start.astype(points.tiles.dtype), most, tolerance) for start in starts]
     costs = [cost_of(points, centers) for centers in tried]
     best = int(np.argmin(costs))
@@ -125,26 +126,34 @@ def _factors(centers: Coarse) -> Coarse:
     return np.concatenate([-2 * centers, np.square(centers).sum(axis=1, keepdims=True)], axis=1)
 
 
-def _plus_plus(points: Points, n_clusters: int, rng: np.random.Generator) -> Coarse:
-    """Draw centres in turn by k-means++: of some rows drawn by their part of the cost, the one that lowers it most."""
-    n_tried = 2 + int(np.log(n_clusters))
-    by_tile = points.weights.reshape(-1, TILE_ROWS)
-    mass, squares = by_tile, points.squares.reshape(-1, 1, TILE_ROWS)
-    closest = np.full_like(by_tile, np.inf)
-    chosen = np.empty((n_clusters, points.tiles.shape[1] - 1), points.tiles.dtype)
+def _plus_plus(points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Iterator[Coarse]:
+    """Draw centres in turn by k-means++: of some rows drawn by their part of the cost, the one that lowers it most.
+
+    All starts go side by side, since a step of one takes hardly longer than a step of all.
+    """
+    n_tried, numbers = 2 + int(np.log(n_clusters)), np.arange(n_starts)
+    weights, squares = points.weights.reshape(-1, 1, TILE_ROWS), points.squares.reshape(-1, 1, TILE_ROWS)
+    closest = np.full((len(points.tiles), n_starts, TILE_ROWS), np.inf, points.tiles.dtype)
+    mass = np.repeat(weights, n_starts, axis=1)
+    chosen = np.empty((n_clusters, n_starts, points.tiles.shape[1] - 1), points.tiles.dtype)
     for number in range(n_clusters):
         tried = rows_in(points.tiles, _places(mass, n_tried if number else 1, points.n_rows, rng))
         gaps = _factors(tried) @ points.tiles
         gaps += squares
         np.maximum(gaps, 0, out=gaps)
-        np.minimum(gaps, closest[:, np.newaxis], out=gaps)
-        best = int((gaps @ by_tile[:, :, np.newaxis]).sum(axis=0).argmin())
-        chosen[number], closest = tried[best], gaps[:, best]
-        mass = by_tile * closest
-    return chosen
+        gaps = gaps.reshape(len(gaps), n_starts, -1, TILE_ROWS)
+        np.minimum(gaps, closest[:, :, np.newaxis], out=gaps)
+        best = (gaps @ weights[..., np.newaxis])[..., 0].sum(axis=0).argmin(axis=1)
+        chosen[number] = tried.reshape(n_starts, -1, tried.shape[1])[numbers, best]
+        closest = gaps[:, numbers, best]
+        mass = weights * closest
+    return (chosen[:, number] for number in numbers)
 
 
 def _places(mass: Coarse, count: int, n_rows: int, rng: np.random.Generator) -> Rows:
-    ends = np.cumsum(mass.astype(np.float64))  # cast first: cumsum's own cast is slow
-    places: Rows = np.searchsorted(ends, rng.random(count) * ends[-1], side="right")
-    return np.minimum(places, n_rows - 1)  # rounding may reach the end
+    """Draw so many places for each start by its masses, (t, starts, 256): those of the first, the second, ..."""
+    starts = mass.astype(np.float64).transpose(1, 0, 2).reshape(mass.shape[1], -1)
+    ends, points = np.cumsum(starts, axis=1), rng.random((len(starts), count))
+    places = [np.searchsorted(own, own[-1] * each, side="right") for own, each in zip(ends, points, strict=True)]
+    found: Rows = np.concatenate(places)
+    return np.minimum(found, n_rows - 1)  # rounding may reach the end

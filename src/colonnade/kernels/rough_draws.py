@@ -1,6 +1,6 @@
 """Rows drawn for a first clustering's sake: in one pass, by scores that are rough, with weights that are exact.
 
-What a row would score is guessed from a few rows that were clustered; rows are drawn by that guess, each on its own, and
+What a row would score is guessed from a few rows that were clustered. Rows are drawn by that guess, each on its own;
 where it was too low, and too many came, those of the largest u / g go (priority sampling: Duffield, Lund and Thorup,
 2007). Any positive guess draws rightly: a row's weight is divided by its chance.
 """
@@ -38,17 +38,18 @@ class Guess(NamedTuple):
                 labels, squared = self.centers.nearest(X)
                 scores = squared * self.per_square + self.shared[labels]
             else:
-                scores = np.concatenate([self._roughly(X[piece]) for piece in pieces(len(X), max(self.factors.shape))])
+                found = [self._roughly(X[piece], self.factors) for piece in pieces(len(X), max(self.factors.shape))]
+                scores = np.concatenate(found)
         scores[~(scores < np.inf)] = np.inf
         return scores
 
-    def _roughly(self, X: Floats) -> Floats:
+    def _roughly(self, X: Floats, factors: Coarse) -> Floats:
         rows = tiled(X - self.origin if self.origin.any() else X, np.float32)
-        gaps = self.factors @ rows
+        gaps = factors @ rows
         least = gaps.min(axis=1, keepdims=True)
         shared = self.shared.astype(np.float32) @ (gaps == least).astype(np.float32)
         squared = np.einsum("tjr,tjr->tr", rows[:, :-1], rows[:, :-1]) + least[:, 0]
-        scores = np.maximum(squared, 0).astype(np.float64) * self.per_square + shared
+        scores: Floats = np.maximum(squared, 0).astype(np.float64) * self.per_square + shared
         return scores.reshape(-1)[: len(X)]
 
 

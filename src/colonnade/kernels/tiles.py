@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Rows
 
 TILE_ROWS = 256
 # Numbers in a temporary of work on some tiles: a megabyte in 64 bits.
@@ -19,7 +19,7 @@ VALUES_AT_ONCE = 2**17
 Coarse = NDArray[np.floating[Any]]  # of 32 or 64 bits
 
 
-def tiled(X: Floats, precision: "np.dtype[np.floating[Any]] | type[np.floating[Any]]" = np.float64) -> Coarse:
+def tiled(X: Coarse, precision: "np.dtype[np.floating[Any]] | type[np.floating[Any]]") -> Coarse:
     """Copy rows, (n, d), into tiles, (t, d + 1, 256), with a column of ones; the last is filled up by zeros."""
     n_rows, d = X.shape
     n_whole = n_rows // TILE_ROWS
