@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,14 +145,22 @@ def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, r
 def quiet_thread() -> Iterator[None]:
     """Let `refined` run in one thread, and not warn."""
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     # One thread: the same bits on any machine, and threads that wait for each other on a busy one cost tenfold.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with _libraries().limit(limits=1), warnings.catch_warnings():
         # Raised where clusters stay empty although there are enough distinct rows: some of these differ by
         # rounding only, and a centre more would gain a cost of that size.
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
+
+
+@cache
+def _libraries() -> Any:
+    """Look for libraries that start threads, once: that takes as long as a fit of two thousand rows."""
+    import sklearn.cluster  # noqa: F401  # which brings one of them
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def refined(

@@ -19,7 +19,8 @@ WEIGHTS = RNG.integers(0, 4, size=len(X)).astype(np.float64)
 def line_10(X: Floats, weights: Floats, centers: Floats) -> Floats:
     labels, squared = nearest_centers(X, centers)
     total, costs = (np.bincount(labels, each, len(centers)) for each in (weights, weights * squared))
-    return squared / costs.sum() + ((costs / costs.sum() + 2) / total)[labels]
+    scores: Floats = squared / costs.sum() + ((costs / costs.sum() + 2) / total)[labels]
+    return scores
 
 
 def guess_of(X: Floats) -> Guess:
@@ -69,14 +70,13 @@ def test_weights_stand_for_all_rows(weighted: bool, chance: float) -> None:
     weights = WEIGHTS if weighted else None
     counts = np.ones(len(X)) if weights is None else weights
     rows, guess = ArrayBlocks(X, weights), guess_of(X[:500])
-    for values, truth in ((np.ones_like, counts.sum()), (lambda x: np.minimum(x**2, 9.0), None)):
-        expected = truth if truth is not None else float(counts @ np.minimum(X[:, 0] ** 2, 9.0))
-        sums = []
-        for seed in range(200):
-            drawn, given = drawn_roughly(rows, guess, 400, chance, seed).weighted()
-            sums.append(float(given @ values(drawn[:, 0])))
-        error = np.std(sums, ddof=1) / np.sqrt(len(sums))
-        assert abs(np.mean(sums) - expected) < 4.5 * error
+    found = []
+    for seed in range(200):
+        drawn, given = drawn_roughly(rows, guess, 400, chance, seed).weighted()
+        found.append([given.sum(), given @ np.minimum(drawn[:, 0] ** 2, 9.0)])
+    expected = [counts.sum(), counts @ np.minimum(X[:, 0] ** 2, 9.0)]
+    errors = np.std(found, axis=0, ddof=1) / np.sqrt(len(found))
+    assert (np.abs(np.mean(found, axis=0) - expected) < 4.5 * errors).all()
 
 
 def test_rows_of_weight_zero_are_never_drawn_and_no_more_than_asked_for() -> None:
