@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.contracts import JobView, Model, ModelPart, Roster, Rounding, Scaling, Script
-from colonnade.coreset import Coreset, WeightedRows
+from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.evaluation.linear import linear_residuals
 from colonnade.evaluation.rounding import SummedParts
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.selections import Piece, Selection
 from colonnade.messages import sendable_floats
 from colonnade.sampling.rules.leverage import LeverageScores
@@ -70,11 +70,11 @@ class MedianModel(msgspec.Struct, frozen=True, tag_field="kind", tag="median"):
         yield from linear_residuals(roster, selected, no_coef, use, by_weight=not sampled, rounding=rounding)
         return MedianReport(len(selected), sum(costs))
 
-    def delivery(self, roster: Roster, rows: Rows, to: str) -> NoReturn:
+    def delivery(self, roster: Roster, selected: Selection, to: str) -> NoReturn:
         """Refuse."""
         raise UnsupportedError("A median is no secret. Use predict.")
 
-    def evaluation_by(self, roster: Roster, selected: Coreset, by: str, *, sampled: bool) -> NoReturn:
+    def evaluation_by(self, roster: Roster, selected: Selection, by: str, *, sampled: bool) -> NoReturn:
         """Refuse."""
         raise UnsupportedError("A median is not evaluated in secret. Leave out `by`.")
 

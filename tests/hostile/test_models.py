@@ -19,8 +19,9 @@ from colonnade.evaluation.masked.messages import MaskedPredictions, SummedLosses
 from colonnade.evaluation.masked.server import AppliedModel, masked_losses
 from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.selections import ListedRows
 from colonnade.messages import Reveals
-from colonnade.sampling.selecting import Ready, UseAllRows, use_all_rows, use_even_draw
+from colonnade.sampling.selecting import Ready, UseAllRows, use_counted_rows, use_even_draw
 from colonnade.tasks.jobs import deliver_in_secret, evaluate, evaluate_in_secret, learn, predict
 from hostile_trial import N_ROWS, HostileServer, features_of, hostile_server, made_parties, one_hot, turned_away
 
@@ -206,7 +207,8 @@ def losses_of_few_rows(server: HostileServer, model: cn.LinearModel, count: int,
         server.new_run("evaluate", model=model, rows=size, by="party1", seed=0)
         drawn = server.play(use_even_draw(server.roster, size, np.random.default_rng([0, 0])))
         applied = AppliedModel(model.coef_, None, None, float(-intercept), "party1", evaluating=True, by_weight=False)
-        losses, _, _ = server.play(masked_losses(server.roster, drawn.rows, drawn.weights, applied))
+        selected = ListedRows(drawn.rows, drawn.weights)
+        losses, _, _ = server.play(masked_losses(server.roster, selected, applied))
         found.append(losses.absolute)
     return found
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks
-from colonnade.kernels.kmeans import nearest_centers
+from colonnade.kernels.kmeans import Centers, made_ready
 from colonnade.kernels.per_row import KEPT_ROWS, PerRow, numbers_from, numbers_in
 
 # Distances of a few units in the last place of the centres are no distances: a centre is itself rounded.
@@ -44,7 +44,8 @@ def clustering_scores(rows: RowBlocks, centers: Floats) -> PerRow:
     C^(j) of line 2 at least, shape (k, d).
     """
     kept = rows.n_rows <= KEPT_ROWS
-    found = list(rows.map(partial(_assigned, centers, kept)))
+    ready = made_ready(centers)
+    found = list(rows.map(partial(_assigned, ready, kept)))
     weights, costs = np.sum([sums for sums, _ in found], axis=0)
     costs[costs <= ROUNDING**2 * weights * np.einsum("lj,lj->l", centers, centers)] = 0.0
     cost = float(costs.sum()) or 1.0  # where all distances are zero, so are their shares
@@ -52,7 +53,7 @@ def clustering_scores(rows: RowBlocks, centers: Floats) -> PerRow:
     shared = np.divide(costs / cost + 2.0, weights, out=np.zeros(len(centers)), where=weights > 0)
     per_square = np.where(costs > 0, 1.0 / cost, 0.0)
     if not kept:
-        return numbers_from(rows, partial(_scores_again, centers, per_square, shared))
+        return numbers_from(rows, partial(_scores_again, ready, per_square, shared))
     scores = numbers_in(np.concatenate([_scores(*each, per_square, shared) for _, each in found if each is not None]))
     return scores if rows.row_weights is None else scores.changed(partial(_weighted, rows.row_weights))
 
@@ -60,20 +61,21 @@ def clustering_scores(rows: RowBlocks, centers: Floats) -> PerRow:
 Assigned = tuple[npt.NDArray[np.int32], Floats]
 
 
-def _assigned(centers: Floats, kept: bool, block: Block) -> tuple[Floats, Assigned | None]:
+def _assigned(centers: Centers, kept: bool, block: Block) -> tuple[Floats, Assigned | None]:
     """Sum up each cluster's weights, and w_i d(x_i, C)², of a block's rows, (2, k); give both of each row, if kept."""
-    labels, squared = nearest_centers(block.values, centers)
+    labels, squared = centers.nearest(block.values)
     weighted = squared if block.weights is None else block.weights * squared
-    sums = np.array([np.bincount(labels, each, len(centers)) for each in (block.weights, weighted)], np.float64)
+    k = centers.columns.shape[1]
+    sums = np.array([np.bincount(labels, each, k) for each in (block.weights, weighted)], np.float64)
     return sums, (labels.astype(np.int32), squared) if kept else None
 
 
 def _scores(labels: Rows | npt.NDArray[np.int32], squared: Floats, per_square: Floats, shared: Floats) -> Floats:
-    return np.asarray(squared * per_square[labels] + shared[labels])
+    return squared * np.take(per_square, labels, mode="clip") + np.take(shared, labels, mode="clip")
 
 
-def _scores_again(centers: Floats, per_square: Floats, shared: Floats, block: Block) -> Floats:
-    scores = _scores(*nearest_centers(block.values, centers), per_square, shared)
+def _scores_again(centers: Centers, per_square: Floats, shared: Floats, block: Block) -> Floats:
+    scores = _scores(*centers.nearest(block.values), per_square, shared)
     return np.asarray(scores if block.weights is None else scores * block.weights)
 
 

@@ -1,32 +1,48 @@
 """Weighted k-means: assignment to the nearest centre, and Lloyd's iterations where all rows are in one place."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.tiles import Coarse, pieces, tiled
 
-# Numbers in a temporary of the assignment pass, and rows: about as much as stays in the cache.
-CHUNK_VALUES, CHUNK_ROWS = 2**19, 2**13
 # Of the centres' radius: within, each precision holds it, its square and products with rows that are not far away.
 RANGES = {np.float32: (1e-15, 1e15), np.float64: (1e-140, 1e140)}
+EPS: Mapping[Any, float] = {np.float32: float(np.finfo(np.float32).eps), np.float64: float(np.finfo(np.float64).eps)}
 # Stop where no centre moves by more than about a thousandth of the standard deviation.
 TOLERANCE, MOST_ITERATIONS = 1e-6, 300
 
-Coarse = NDArray[np.floating[Any]]  # of 32 or 64 bits
-
 
 class _Screen(NamedTuple):
-    """The centres around their median, in one precision: a matrix product tells most rows' nearest one."""
+    """The centres around a point near them, in one precision: a matrix product tells most rows' nearest one."""
 
-    origin: Floats
-    offsets: Coarse
-    halfway: Coarse
+    origin: Floats | None
+    factors: Coarse
     radius: float
+    rounding: float
+    numbers: Coarse
+
+
+class Centers(NamedTuple):
+    """Centres, (k, d), made ready for many blocks of rows to be assigned to them."""
+
+    columns: Floats
+    screens: tuple[_Screen, ...]
+
+    def nearest(self, X: Floats) -> tuple[Rows, Floats]:
+        """Assign every row, as `nearest_centers` does."""
+        labels, squared_distances = np.empty(len(X), dtype=np.int64), np.empty(len(X))
+        for piece in pieces(len(X), max(self.columns.shape)):
+            labels[piece] = _nearest(X[piece], self.columns, self.screens)
+            # Labels are valid by construction: "clip" only spares a checked copy.
+            own = np.take(self.columns, labels[piece], axis=1, mode="clip")
+            squared_distances[piece] = _squares(np.subtract(X[piece].T, own, out=own))
+        return labels, squared_distances
 
 
 def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
@@ -39,87 +55,79 @@ def nearest_centers(X: Floats, centers: Floats) -> tuple[Rows, Floats]:
     The rows, shape (n, d), are fastest column-major; there is one centre at least, shape (k, d). Among equal centres
     the lowest is nearest, and a row that equals a centre has a squared distance of exactly 0.
     """
-    labels, squared_distances = np.zeros(len(X), dtype=np.int64), np.empty(len(X))
-    screens, center_columns = _screens(centers), np.ascontiguousarray(centers.T)
-    n_chunk_rows = max(1, min(CHUNK_ROWS, CHUNK_VALUES // max(len(centers), 2 * X.shape[1])))
-    for start in range(0, len(X), n_chunk_rows):
-        chunk = slice(start, start + n_chunk_rows)
-        columns = np.ascontiguousarray(X[chunk].T)
-        labels[chunk] = _nearest(columns, center_columns, screens)
-        # Labels are valid by construction: "clip" only spares a checked copy.
-        own = np.take(center_columns, labels[chunk], axis=1, mode="clip")
-        squared_distances[chunk] = _squared_distances(columns, own)
-    return labels, squared_distances
+    return made_ready(centers).nearest(X)
+
+
+def made_ready(centers: Floats) -> Centers:
+    """Make centres, of which there is one at least, ready for many blocks."""
+    return Centers(np.ascontiguousarray(centers.T), tuple(_screens(centers)))
 
 
 def _screens(centers: Floats) -> list[_Screen]:
     # Around their median the centres are small even where the data lie far from zero or one centre lies far
-    # from the rest, so the product does not cancel.
-    origin = np.median(centers, axis=0)
-    offsets = centers - origin
-    norms = np.einsum("lj,lj->l", offsets, offsets)
+    # from the rest, so the product does not cancel. Where zero is as near, nothing need be taken away.
+    median = np.sort(centers, axis=0)[len(centers) // 2]
+    radius = float(np.sqrt(np.square(centers - median).sum(axis=1).max()))
+    origin = None if median @ median <= radius * radius else median
+    offsets = centers if origin is None else centers - origin
+    norms = np.square(offsets).sum(axis=1, keepdims=True)
     radius = float(np.sqrt(norms.max())) or 1.0
     # In units of the squared radius, so that products are near 1 and 32 bits do not overflow.
-    offsets, halfway = offsets / radius / radius, 0.5 * norms[:, np.newaxis] / radius / radius
+    factors = np.concatenate([offsets, -0.5 * norms], axis=1) / radius / radius
+    numbers = np.stack([np.ones(len(centers)), np.arange(len(centers))]).astype(np.float32)
+    # Bounds the rounding of the product in either precision, and in 64 bits that of the sums of squares themselves.
+    rounding = 4 * (centers.shape[1] + 4)
     return [
-        _Screen(origin[:, np.newaxis], offsets.astype(precision), halfway.astype(precision), radius)
+        _Screen(origin, factors.astype(precision), radius, rounding * EPS[precision], numbers)
         for precision, (least, most) in RANGES.items()
         if least < radius < most
     ]
 
 
-def _nearest(columns: Floats, centers: Floats, screens: Sequence[_Screen]) -> Rows:
-    """Label rows, given as columns, (d, n): by the first screen that tells, or by all sums of squares."""
+def _nearest(X: Floats, centers: Floats, screens: Sequence[_Screen]) -> Rows:
+    """Label rows by the first screen that tells, or by all sums of squares."""
     if not screens:
-        return _compared_directly(columns, centers)
-    labels, doubtful = _screened(columns, screens[0])
+        return _compared_directly(X, centers)
+    labels, doubtful = _screened(X, screens[0])
     if len(doubtful):
-        labels[doubtful] = _nearest(columns[:, doubtful], centers, screens[1:])
+        labels[doubtful] = _nearest(X[doubtful], centers, screens[1:])
     return labels
 
 
-def _screened(columns: Floats, screen: _Screen) -> tuple[Rows, Rows]:
+def _screened(X: Floats, screen: _Screen) -> tuple[Rows, Rows]:
     """Find for each row the centres that may be nearest; give one of them, and the rows where there are others."""
-    precision, k = screen.offsets.dtype, len(screen.offsets)
+    of_sums = 4 * (X.shape[1] + 4) * EPS[np.float64]
     # A row so far away that something overflows comes out as doubtful.
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = (columns - screen.origin).astype(precision, copy=False)
-        closeness = screen.offsets @ rows
-        closeness -= screen.halfway
-        distance = np.sqrt(np.einsum("jr,jr->r", rows, rows)) / screen.radius + 1
-        # Bounds the rounding of the product, and that of the sums of squares themselves.
-        rounding, of_sums = (4 * (len(columns) + 4) * float(np.finfo(each).eps) for each in (precision, np.float64))
-        least = closeness.max(axis=0) - distance * (rounding + of_sums * distance)
-        near = closeness >= least
-    # In few bytes: the sum of the numbers of those near is the number where just one is, and elsewhere may overflow.
-    small, ones = np.min_scalar_type(k), near.view(np.uint8)
-    count = np.add.reduce(ones, axis=0, dtype=small)
-    labels = np.add.reduce(ones * np.arange(k, dtype=small)[:, np.newaxis], axis=0, dtype=small)
-    return labels.astype(np.int64), np.flatnonzero(count != 1)
+        rows = tiled(X if screen.origin is None else X - screen.origin, screen.factors.dtype)
+        closeness = screen.factors @ rows
+        distance = np.sqrt(np.einsum("tjr,tjr->tr", rows[:, :-1], rows[:, :-1])) / screen.radius + 1
+        least = closeness.max(axis=1) - distance * (screen.rounding + of_sums * distance)
+        near = (closeness >= least[:, np.newaxis]).astype(np.float32)
+    # How many are near, and the sum of their numbers: where just one is, its number.
+    found = screen.numbers @ near
+    count, labels = found[:, 0].reshape(-1)[: len(X)], found[:, 1].astype(np.int64).reshape(-1)[: len(X)]
+    return labels, np.flatnonzero(count != 1)
 
 
-def _compared_directly(columns: Floats, centers: Floats) -> Rows:
-    labels = np.zeros(columns.shape[1], dtype=np.int64)
-    nearest = np.full(columns.shape[1], np.inf)
+def _compared_directly(X: Floats, centers: Floats) -> Rows:
+    labels = np.zeros(len(X), dtype=np.int64)
+    nearest = np.full(len(X), np.inf)
     for label in range(centers.shape[1]):
-        squared = _squared_distances(columns, centers[:, label : label + 1])
+        squared = _squares(X.T - centers[:, label : label + 1])
         np.copyto(labels, label, where=squared < nearest)
         np.minimum(nearest, squared, out=nearest)
     return labels
 
 
-def _squared_distances(columns: Floats, centers: Floats) -> Floats:
-    """|x_i - c|² without cancellation: differences first, then squares.
-
-    Columns are added in turn, so that a row's sum does not depend on the rows beside it (numpy's own sum
-    changes its order with the shape).
-    """
-    gaps = columns - centers
+def _squares(gaps: Floats) -> Floats:
+    """Turn differences, (d, n), into the sums of their squares, added in turn: |x_i - c|² without cancellation."""
     np.multiply(gaps, gaps, out=gaps)
-    total = np.zeros(columns.shape[1])
-    for column in gaps:
-        total += column
-    return total
+    n = gaps.shape[1]
+    if n == 1:  # numpy would change the order of a single sum
+        gaps = np.repeat(gaps, 2, axis=1)
+    total: Floats = np.add.reduce(gaps, axis=0)
+    return total[:n]
 
 
 def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Floats:
@@ -137,14 +145,22 @@ def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, r
 def quiet_thread() -> Iterator[None]:
     """Let `refined` run in one thread, and not warn."""
     from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits
 
     # One thread: the same bits on any machine, and threads that wait for each other on a busy one cost tenfold.
-    with threadpool_limits(1), warnings.catch_warnings():
+    with _libraries().limit(limits=1), warnings.catch_warnings():
         # Raised where clusters stay empty although there are enough distinct rows: some of these differ by
         # rounding only, and a centre more would gain a cost of that size.
         warnings.simplefilter("ignore", ConvergenceWarning)
         yield
+
+
+@cache
+def _libraries() -> Any:
+    """Look for libraries that start threads, once: that takes as long as a fit of two thousand rows."""
+    import sklearn.cluster  # noqa: F401  # which brings one of them
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def refined(

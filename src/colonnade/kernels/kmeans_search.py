@@ -11,7 +11,6 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.kmeans import best_of_starts, nearest_centers, quiet_thread, refined
 from colonnade.kernels.quick_lloyd import (
-    Coarse,
     Points,
     around_mean,
     best_start,
@@ -21,6 +20,7 @@ from colonnade.kernels.quick_lloyd import (
     lloyd,
     offsets,
 )
+from colonnade.kernels.tiles import Coarse, rows_in
 
 # Rows that are searched: at least so many, and for each cluster; of more rows, some. So often.
 SEARCHED, FOR_EACH, SEARCHES = 4_000, 200, 3
@@ -81,8 +81,8 @@ def _search(
     centers, cost = best_start(rows, n_clusters, n_starts, rng, SHORT, LOOSE)
     if rows.resolves(cost):
         rows, judged = rows.coarse(), judged.coarse()
-    found = _breathed(rows, centers.astype(rows.columns.dtype), rng)
-    if len(judged.weights) > len(rows.weights):
+    found = _breathed(rows, centers.astype(rows.tiles.dtype), rng)
+    if judged.n_rows > rows.n_rows:
         found = lloyd(judged, found, TURN, LOOSE)
     return found.astype(np.float64), cost_of(judged, found)
 
@@ -90,7 +90,7 @@ def _search(
 def _breathed(rows: Points, centers: Coarse, rng: np.random.Generator) -> Coarse:
     """Add and give up centres in turn, fewer and fewer, as long as that gains."""
     cost, failed = cost_of(rows, centers), 0
-    n_more = min(MORE, len(centers), len(rows.weights) - len(centers))
+    n_more = min(MORE, len(centers), rows.n_rows - len(centers))
     while n_more and cost > 0:
         tried = _turn(rows, centers, n_more, rng)
         tried_cost = cost_of(rows, tried)
@@ -106,7 +106,7 @@ def _turn(rows: Points, centers: Coarse, n_more: int, rng: np.random.Generator) 
     """Add rows as centres, drawn by their part of the cost, and give up as many centres."""
     parts = np.cumsum((rows.weights * _two_nearest(rows, centers)[1]).astype(np.float64))
     places = np.searchsorted(parts, rng.random(n_more) * parts[-1], side="right")
-    added = rows.columns[:-1, np.minimum(places, len(parts) - 1)].T  # rounding may reach the end
+    added = rows_in(rows.tiles, np.minimum(places, rows.n_rows - 1))  # rounding may reach the end
     more = lloyd(rows, np.concatenate([centers, added]), TURN, LOOSE)
     return lloyd(rows, more[_kept(rows, more, n_more)], TURN, LOOSE)
 
@@ -127,10 +127,10 @@ def _kept(rows: Points, centers: Coarse, n_fewer: int) -> Flags:
 def _two_nearest(rows: Points, centers: Coarse) -> tuple[Rows, Coarse, Coarse]:
     """Give each row's nearest centre, and the squared distances to it and to the next one, up to rounding."""
     found = []
-    for chunk, gaps in offsets(rows, centers):
-        labels, place = gaps.argmin(axis=0), np.arange(gaps.shape[1])
-        nearest = gaps[labels, place] + rows.squares[chunk]
-        gaps[labels, place] = np.inf
-        found.append((labels, np.maximum(nearest, 0), gaps.min(axis=0) + rows.squares[chunk]))
-    labels, nearest, second = (np.concatenate(each) for each in zip(*found, strict=True))
-    return labels, nearest, second
+    for _, gaps in offsets(rows, centers):
+        labels = gaps.argmin(axis=1)
+        nearest = np.take_along_axis(gaps, labels[:, np.newaxis], axis=1)[:, 0]
+        np.put_along_axis(gaps, labels[:, np.newaxis], np.inf, axis=1)
+        found.append((labels, nearest, gaps.min(axis=1)))
+    labels, nearest, second = (np.concatenate(each).reshape(-1) for each in zip(*found, strict=True))
+    return labels, np.maximum(nearest + rows.squares, 0), second + rows.squares

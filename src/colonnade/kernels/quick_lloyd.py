@@ -8,40 +8,49 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.tiles import TILE_ROWS, Coarse, cut, rows_in, tiled
 
-# Numbers in a temporary: half a megabyte in 32 bits.
-CHUNK_VALUES = 2**17
 # 32 bits halve the time, where a start costs at least this part of what one centre would: below, they hide too much.
 RESOLVED = 1e-3
 
-Coarse = NDArray[np.floating[Any]]  # of 32 or 64 bits
-
 
 class Points(NamedTuple):
-    """Rows around their mean as columns, (d + 1, n), the last of them 1; the same times their weights; and |x|²."""
+    """Rows around their mean in tiles, (t, d + 1, 256), the last column 1; times their weights, (t, 256, d + 1).
 
-    columns: Coarse
+    Weights, and |x|², are of all tiles' rows in turn; those that fill up the last tile weigh nothing.
+    """
+
+    tiles: Coarse
     masses: Coarse
     weights: Coarse
     squares: Coarse
+    n_rows: int
 
     def some(self, count: int, rng: np.random.Generator) -> "Points":
         """Draw some of them, all choices alike; all where there are no more."""
-        if count >= len(self.weights):
+        if count >= self.n_rows:
             return self
-        rows = drawn(len(self.weights), count, rng)
-        return Points(np.take(self.columns, rows, axis=1), *(each[rows] for each in self[1:]))
+        rows = drawn(self.n_rows, count, rng)
+        return _points(rows_in(self.tiles, rows), self.weights[rows])
 
     def coarse(self) -> "Points":
         """Round to 32 bits."""
-        return Points(*(values.astype(np.float32) for values in self))
+        tiles, masses, weights, squares = (values.astype(np.float32) for values in self[:4])
+        return Points(tiles, masses, weights, squares, self.n_rows)
 
     def resolves(self, cost: float) -> bool:
         """Tell whether 32 bits would do at such a cost."""
         return cost > RESOLVED * float(self.weights @ self.squares)
+
+
+def _points(X: Coarse, weights: Coarse) -> Points:
+    tiles, padded = tiled(X, X.dtype), np.zeros(-(-len(X) // TILE_ROWS) * TILE_ROWS, X.dtype)
+    padded[: len(X)] = weights
+    masses = np.multiply(tiles.transpose(0, 2, 1), padded.reshape(-1, TILE_ROWS, 1), order="C")
+    squares = np.einsum("tjr,tjr->tr", tiles[:, :-1], tiles[:, :-1]).reshape(-1)
+    return Points(tiles, masses, padded, squares, len(X))
 
 
 def drawn(n_rows: int, count: int, rng: np.random.Generator) -> Rows:
@@ -54,32 +63,32 @@ def drawn(n_rows: int, count: int, rng: np.random.Generator) -> Rows:
 def count_distinct(X: Floats, enough: int) -> int:
     """Count the distinct rows, or at least so many: rows are looked at only until there are enough."""
     count = 2 * enough
-    while (found := len(np.unique(X[:count], axis=0))) < enough and count < len(X):
+    while (found := len({row.tobytes() for row in X[:count] + 0.0})) < enough and count < len(X):  # no -0.0
         count *= 8
     return found
 
 
-def around_mean(X: Floats, weights: Floats) -> tuple[Points, Floats, float]:
+def around_mean(
+    X: Floats, weights: Floats, precision: type[np.floating[Any]] = np.float64
+) -> tuple[Points, Floats, float]:
     """Put rows, (n, d), around their mean, at most 1 from it in each column; give the mean and the unit too."""
-    origin = np.average(X, axis=0, weights=weights)
-    columns = np.ones((X.shape[1] + 1, len(X)))
-    np.subtract(X.T, origin[:, np.newaxis], out=columns[:-1])
-    unit = float(np.abs(columns[:-1]).max()) or 1.0
-    columns[:-1] /= unit
     even = weights / weights.mean()
-    squares = np.einsum("ji,ji->i", columns[:-1], columns[:-1])
-    return Points(columns, np.ascontiguousarray((columns * even).T), even, squares), origin, unit
+    origin = even @ X / len(X)
+    centred = X - origin
+    unit = float(max(centred.max(initial=0.0), -centred.min(initial=0.0))) or 1.0
+    centred /= unit
+    return _points(centred.astype(precision, copy=False), even.astype(precision, copy=False)), origin, unit
 
 
 def lloyd(points: Points, centers: Coarse, most: int, tolerance: float) -> Coarse:
     """Run Lloyd's iterations until centres move by less than this part of the variance; one without rows stays."""
-    still = tolerance * float(points.weights @ points.squares) / max(1, points.columns[:-1].size)
+    still = tolerance * float(points.weights @ points.squares) / max(1, points.n_rows * centers.shape[1])
     for _ in range(most):
-        sums = np.zeros((len(centers), len(points.columns)))
-        for chunk, gaps in offsets(points, centers):
+        sums = np.zeros((len(centers), centers.shape[1] + 1))
+        for piece, gaps in offsets(points, centers):
             # A row between two centres counts for both.
-            nearest = (gaps == gaps.min(axis=0)).astype(gaps.dtype)
-            sums += nearest @ points.masses[chunk]
+            nearest = (gaps == gaps.min(axis=1, keepdims=True)).astype(gaps.dtype)
+            sums += (nearest @ points.masses[piece]).sum(axis=0, dtype=np.float64)
         totals = sums[:, -1:]
         moved = np.divide(sums[:, :-1], totals, out=centers.astype(np.float64), where=totals > 0).astype(centers.dtype)
         centers, step = moved, float(np.square(moved - centers).sum())
@@ -90,52 +99,61 @@ def lloyd(points: Points, centers: Coarse, most: int, tolerance: float) -> Coars
 
 def cost_of(points: Points, centers: Coarse) -> float:
     """Compute Σ_i w_i d(x_i, C)², in the points' units."""
-    return sum(
-        float(points.weights[chunk] @ np.maximum(gaps.min(axis=0) + points.squares[chunk], 0))
-        for chunk, gaps in offsets(points, centers)
-    )
+    nearest = np.concatenate([gaps.min(axis=1) for _, gaps in offsets(points, centers)]).reshape(-1)
+    nearest += points.squares
+    return float(points.weights @ np.maximum(nearest, 0, out=nearest))
 
 
 def best_start(
     points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int, tolerance: float, *also: Coarse
 ) -> tuple[Coarse, float]:
     """Run a few iterations from some k-means++ starts, and from other centres; give those of least cost, and it."""
-    starts = [*(_plus_plus(points, n_clusters, rng) for _ in range(n_starts)), *also]
-    tried = [lloyd(points, start.astype(points.columns.dtype), most, tolerance) for start in starts]
+    starts = [*(_plus_plus(points, n_clusters, n_starts, rng) if n_starts else ()), *also]
+    tried = [lloyd(points, start.astype(points.tiles.dtype), most, tolerance) for start in starts]
     costs = [cost_of(points, centers) for centers in tried]
     best = int(np.argmin(costs))
     return tried[best], costs[best]
 
 
 def offsets(points: Points, centers: Coarse) -> Iterator[tuple[slice, Coarse]]:
-    """Cut the rows into chunks, and give |x - c|² - |x|² for each centre and row of a chunk, shape (k, rows)."""
-    factors = np.concatenate([-2 * centers, np.einsum("lj,lj->l", centers, centers)[:, np.newaxis]], axis=1)
-    n_chunk_rows = max(1, CHUNK_VALUES // max(factors.shape))
-    for start in range(0, len(points.weights), n_chunk_rows):
-        chunk = slice(start, start + n_chunk_rows)
-        yield chunk, factors @ points.columns[:, chunk]
+    """Cut the tiles into pieces, and give |x - c|² - |x|² for each centre and row of a piece, shape (t, k, 256)."""
+    factors = _factors(centers)
+    for piece in cut(len(points.tiles), max(factors.shape)):
+        yield piece, factors @ points.tiles[piece]
 
 
-def _plus_plus(points: Points, n_clusters: int, rng: np.random.Generator) -> Coarse:
-    """Draw centres in turn by k-means++: of some rows drawn by their part of the cost, the one that lowers it most."""
-    n_tried = 2 + int(np.log(n_clusters))
-    mass = points.weights
-    closest = np.full_like(points.weights, np.inf)
-    chosen: list[int] = []
-    for _ in range(n_clusters):
-        tried = _places(mass, n_tried if chosen else 1, rng)
-        gaps = np.concatenate([each for _, each in offsets(points, points.columns[:-1, tried].T)], axis=1)
-        gaps += points.squares
+def _factors(centers: Coarse) -> Coarse:
+    return np.concatenate([-2 * centers, np.square(centers).sum(axis=1, keepdims=True)], axis=1)
+
+
+def _plus_plus(points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Iterator[Coarse]:
+    """Draw centres in turn by k-means++: of some rows drawn by their part of the cost, the one that lowers it most.
+
+    All starts go side by side, since a step of one takes hardly longer than a step of all.
+    """
+    n_tried, numbers = 2 + int(np.log(n_clusters)), np.arange(n_starts)
+    weights, squares = points.weights.reshape(-1, 1, TILE_ROWS), points.squares.reshape(-1, 1, TILE_ROWS)
+    closest = np.full((len(points.tiles), n_starts, TILE_ROWS), np.inf, points.tiles.dtype)
+    mass = np.repeat(weights, n_starts, axis=1)
+    chosen = np.empty((n_clusters, n_starts, points.tiles.shape[1] - 1), points.tiles.dtype)
+    for number in range(n_clusters):
+        tried = rows_in(points.tiles, _places(mass, n_tried if number else 1, points.n_rows, rng))
+        gaps = _factors(tried) @ points.tiles
+        gaps += squares
         np.maximum(gaps, 0, out=gaps)
-        np.minimum(gaps, closest, out=gaps)
-        best = int((gaps @ points.weights).argmin())
-        chosen.append(int(tried[best]))
-        closest = gaps[best]
-        mass = points.weights * closest
-    return np.ascontiguousarray(points.columns[:-1, chosen].T)
+        gaps = gaps.reshape(len(gaps), n_starts, -1, TILE_ROWS)
+        np.minimum(gaps, closest[:, :, np.newaxis], out=gaps)
+        best = (gaps @ weights[..., np.newaxis])[..., 0].sum(axis=0).argmin(axis=1)
+        chosen[number] = tried.reshape(n_starts, -1, tried.shape[1])[numbers, best]
+        closest = gaps[:, numbers, best]
+        mass = weights * closest
+    return (chosen[:, number] for number in numbers)
 
 
-def _places(mass: Coarse, count: int, rng: np.random.Generator) -> Rows:
-    ends = np.cumsum(mass.astype(np.float64))  # cast first: cumsum's own cast is slow
-    places: Rows = np.searchsorted(ends, rng.random(count) * ends[-1], side="right")
-    return np.minimum(places, len(mass) - 1)  # rounding may reach the end
+def _places(mass: Coarse, count: int, n_rows: int, rng: np.random.Generator) -> Rows:
+    """Draw so many places for each start by its masses, (t, starts, 256): those of the first, the second, ..."""
+    starts = mass.astype(np.float64).transpose(1, 0, 2).reshape(mass.shape[1], -1)
+    ends, points = np.cumsum(starts, axis=1), rng.random((len(starts), count))
+    places = [np.searchsorted(own, own[-1] * each, side="right") for own, each in zip(ends, points, strict=True)]
+    found: Rows = np.concatenate(places)
+    return np.minimum(found, n_rows - 1)  # rounding may reach the end

@@ -1,6 +1,7 @@
 """A party's own clustering costs no more than 2 % above a scikit-learn fit of all rows with one start."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import RowBlocks
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.local_kmeans import drawn_size, first_size, local_kmeans
+from colonnade.kernels.rough_draws import Drawn, drawn_roughly
 from colonnade.kernels.row_blocks import ArrayBlocks, taken
 
 
@@ -16,18 +18,26 @@ def cluster(X: Floats, k: int, seed: int, weights: Floats | None = None) -> Floa
     return local_kmeans(ArrayBlocks(X, weights), k, np.random.default_rng(seed))
 
 
-def test_fetches_sorted_rows_and_no_more_than_two_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetches_one_small_sample_and_reads_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
     X = np.random.default_rng(0).normal(size=(50_000, 2))
     asked: list[Rows] = []
+    drawn: list[Drawn] = []
 
     def watched(blocks: RowBlocks, rows: Rows) -> tuple[Floats, Floats | None]:
         asked.append(rows)
         return taken(blocks, rows)
 
+    def watched_draw(*given: Any) -> Drawn:
+        drawn.append(drawn_roughly(*given))
+        return drawn[-1]
+
     monkeypatch.setattr("colonnade.kernels.local_kmeans.taken", watched)
+    monkeypatch.setattr("colonnade.kernels.local_kmeans.drawn_roughly", watched_draw)
     assert cluster(X, 3, seed=0).shape == (3, 2)
-    assert [len(rows) for rows in asked] == [first_size(3), drawn_size(3)]
-    assert all((np.diff(rows) >= 0).all() for rows in asked)
+    assert [len(rows) for rows in asked] == [first_size(3)]
+    assert (np.diff(asked[0]) > 0).all()
+    assert len(drawn) == 1
+    assert 0.8 * drawn_size(3) < len(drawn[0]) <= drawn_size(3)
 
 
 @pytest.mark.parametrize("copies", [40, 40_000])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from colonnade.kernels import quick_lloyd
+from colonnade.kernels import tiles
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
 from colonnade.kernels.quick_lloyd import around_mean, best_start, cost_of, count_distinct, lloyd
@@ -24,7 +24,7 @@ def one_step(X: Floats, weights: Floats, centers: Floats) -> Floats:
 def test_an_iteration_moves_centres_to_the_weighted_means_of_their_rows(
     values: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quick_lloyd, "CHUNK_VALUES", values)
+    monkeypatch.setattr(tiles, "VALUES_AT_ONCE", values)
     points, origin, unit = around_mean(X, WEIGHTS)
     start = (CENTERS - origin) / unit
     expected = one_step(X, WEIGHTS, CENTERS)
@@ -47,7 +47,7 @@ def test_a_centre_without_rows_stays() -> None:
 
 def test_it_stands_still_where_no_centre_moves() -> None:
     points, _, _ = around_mean(X, WEIGHTS)
-    end = lloyd(points, points.columns[:-1, :4].T, 300, 0.0)
+    end = lloyd(points, tiles.rows_in(points.tiles, np.arange(4)), 300, 0.0)
     np.testing.assert_array_equal(lloyd(points, end, 1, 0.0), end)
 
 
@@ -89,11 +89,28 @@ def test_costs_that_32_bits_hide_are_told() -> None:
 def test_some_rows_are_those_rows() -> None:
     points, _, _ = around_mean(X, WEIGHTS)
     some = points.some(40, np.random.default_rng(0))
-    places = [int(np.flatnonzero(points.squares == square)[0]) for square in some.squares]
-    assert len(set(places)) == 40
-    np.testing.assert_array_equal(some.columns, points.columns[:, places])
-    np.testing.assert_array_equal(some.masses, points.masses[places])
+    assert some.n_rows == 40
+    places = np.array([int(np.flatnonzero(points.squares == square)[0]) for square in some.squares[:40]])
+    assert len(set(places.tolist())) == 40
+    own = np.arange(40)
+    np.testing.assert_array_equal(tiles.rows_in(some.tiles, own), tiles.rows_in(points.tiles, places))
+    for found, of in ((some, own), (points, places)):
+        np.testing.assert_array_equal(
+            found.masses[of // 256, of % 256, :-1], tiles.rows_in(found.tiles, of) * found.weights[of, np.newaxis]
+        )
+    np.testing.assert_array_equal(some.weights[:40], points.weights[places])
     assert points.some(500, np.random.default_rng(0)) is points
+
+
+def test_rows_that_fill_up_the_last_tile_weigh_nothing() -> None:
+    points, _, _ = around_mean(X[:300], WEIGHTS[:300])
+    assert points.weights.shape == (512,)
+    assert (points.weights[300:] == 0).all()
+    assert (points.masses.reshape(512, -1)[300:] == 0).all()
+    for seed in range(20):
+        centers, _ = best_start(points, 3, 2, np.random.default_rng(seed), 0, 1e-4)
+        drawn = np.abs(tiles.rows_in(points.tiles, np.arange(300))[:, np.newaxis] - centers).sum(axis=2).min(axis=0)
+        np.testing.assert_array_equal(drawn, 0.0)
 
 
 def test_distinct_rows_are_counted_until_there_are_enough() -> None:
