@@ -72,9 +72,11 @@ class Conductor:
     def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
         """Put messages on the ledger, each with its sender and receiver; none where one of them is too large."""
         # One that goes to many is looked at once.
-        facts = {id(message): (self._codec.size(message), message.facts()) for _, _, message in sent}
+        messages = {id(message): message for _, _, message in sent}
+        sizes = {key: self._codec.size(message) for key, message in messages.items()}
+        facts = {key: message.facts() for key, message in messages.items()}
         for sender, receiver, message in sent:
-            size, (kind, units, reveals, numbers) = facts[id(message)]
+            size, (kind, units, reveals, numbers) = sizes[id(message)], facts[id(message)]
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))
 
 
