@@ -73,8 +73,8 @@ class Conductor:
         """Put messages on the ledger, each with its sender and receiver; none where one of them is too large."""
         # One that goes to many is looked at once.
         messages = {id(message): message for _, _, message in sent}
-        sizes = {key: self._codec.size(message) for key, message in messages.items()}
-        facts = {key: message.facts() for key, message in messages.items()}
+        sizes = dict(zip(messages, map(self._codec.size, messages.values()), strict=True))
+        facts = dict(zip(messages, map(Message.facts, messages.values()), strict=True))
         for sender, receiver, message in sent:
             size, (kind, units, reveals, numbers) = sizes[id(message)], facts[id(message)]
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))

@@ -131,12 +131,6 @@ class PartyState:
     def __repr__(self) -> str:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
 
-    def changed(self, **fields: Any) -> "PartyState":
-        """Give the same with other values of some fields: every request does, and `replace` takes its time."""
-        other = object.__new__(PartyState)
-        other.__dict__.update(self.__dict__, **fields)
-        return other
-
     def selected(self) -> Rows:
         """List the coreset's rows; the order of steps sees to it that there are some."""
         selection = self.selection()
@@ -344,7 +338,7 @@ class PartySession:
         if objection := self._policy.objection(request, handler.solver):
             return Refused("policy", f"{objection}.")
         # A request that may come at any time begins a phase: what an earlier one kept secret goes.
-        state = self.state.changed(secret=None if handler.after is None else self.state.secret, route=left)
+        state = replace(self.state, secret=None if handler.after is None else self.state.secret, route=left)
         try:
             data = self._data if state.prepared is None else self._data.prepared(state.prepared)
             state, reply = handler.answer(state, request, data.seen(state.view))
@@ -360,7 +354,7 @@ class PartySession:
             return Refused("policy", f"{reason}.")
         if state.notes is not self.state.notes:
             self._data.memory.keep(state.notes)
-        self.state = state if state.step == handler.then else state.changed(step=handler.then)
+        self.state = state if state.step == handler.then else replace(state, step=handler.then)
         return reply
 
     @property
