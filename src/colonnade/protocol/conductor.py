@@ -74,7 +74,8 @@ class Conductor:
         messages = [message for _, _, message in sent]
         sizes = self._codec.sizes(messages)
         # One that goes to many is looked at once.
-        facts = {id(message): message.facts() for message in messages}
+        known = {id(message): message for message in messages}
+        facts = dict(zip(known, map(Message.facts, known.values()), strict=True))
         for (sender, receiver, message), size in zip(sent, sizes, strict=True):
             kind, units, reveals, numbers = facts[id(message)]
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))

@@ -131,12 +131,6 @@ class PartyState:
     def __repr__(self) -> str:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
 
-    def changed(self, **fields: Any) -> "PartyState":
-        """Give the same with other values of some fields: every request does, and `replace` takes its time."""
-        other = object.__new__(PartyState)
-        other.__dict__.update(self.__dict__, **fields)
-        return other
-
     def selected(self) -> Rows:
         """List the coreset's rows; the order of steps sees to it that there are some."""
         selection = self.selection()
@@ -354,7 +348,7 @@ class PartySession:
             return Refused("policy", f"{objection}.")
         # A request that may come at any time begins a phase: what an earlier one kept secret goes.
         secret = None if handler.after is None else self.state.secret
-        state = self.state.changed(secret=secret, route=left, step=handler.then)
+        state = replace(self.state, secret=secret, route=left, step=handler.then)
         try:
             data = self._data if state.prepared is None else self._data.prepared(state.prepared)
             state, reply = handler.answer(state, request, data.seen(state.view))
