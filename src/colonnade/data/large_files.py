@@ -16,7 +16,8 @@ from colonnade.data.files import chosen_columns, is_data_set, open_table, parque
 from colonnade.data.filling import filled
 from colonnade.data.marks import read_marks
 from colonnade.data.sources import Roles, Source, columns_read, taken_columns
-from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
+from colonnade.data.streamed_tables import StreamedTable
+from colonnade.data.streams import ParquetRows, open_rows
 from colonnade.data.unprepared import unprepared_columns
 from colonnade.data.value_checks import check_columns, check_row_weights
 from colonnade.errors import InputError

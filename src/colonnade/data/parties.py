@@ -9,7 +9,7 @@ from colonnade.catalogue import check_policy
 from colonnade.data.engines import Engine
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import has_names
-from colonnade.data.streams import StreamedTable
+from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.tables import read_table
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER

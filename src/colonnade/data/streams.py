@@ -17,19 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from colonnade.contracts import Alignment, Keys
 from colonnade.data.arrow_files import check_same, naming
-from colonnade.data.engines import Engine, Threads, in_step, one_by_one
+from colonnade.data.engines import in_step, one_by_one
 from colonnade.data.filed_columns import prepared_blocks
 from colonnade.data.plain_types import plain_types
-from colonnade.data.spool import OrderedSpool, SpooledRows
-from colonnade.data.unprepared import Unprepared
-from colonnade.data.value_checks import check_columns
-from colonnade.errors import EngineError, InputError, LocalProtocolError
-from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work, n_blocks_of
-from colonnade.kernels.per_row import PerRow
-from colonnade.kernels.row_blocks import taken
+from colonnade.errors import EngineError, InputError
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of
 from colonnade.preparation.preparation import Preparation
 
 R = TypeVar("R")
@@ -361,120 +355,3 @@ def _numbers(column: Any) -> Floats:
 
     numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # a null becomes NaN
     return numbers
-
-
-@dataclass(frozen=True, eq=False)
-class StreamedTable:
-    """A party's table in files; `read_table` makes it of those that are large. Its rows are read anew in each pass.
-
-    They are in the owner's Parquet files, or in a file of this process. Weights and marks of rows to hold out are kept
-    in memory.
-    """
-
-    rows: ParquetRows | SpooledRows
-    feature_names: tuple[str, ...]
-    label_name: str | None = None
-    weight_column: Floats | None = field(default=None, repr=False)
-    split_column: Flags | None = field(default=None, repr=False)
-    notes: tuple[str, ...] = field(default=(), repr=False)
-    engine: Engine = field(default_factory=Threads)
-    key_digest: bytes | None = None
-    keys: Keys | None = field(default=None, repr=False)
-    preparing: Unprepared | None = field(default=None, repr=False)
-    alignment: Alignment | None = None
-    unaligned: "StreamedTable | None" = field(default=None, repr=False)
-    places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
-    row_numbers: Rows | None = field(default=None, repr=False)
-    label_levels: tuple[str, ...] | None = None
-    row_weights: PerRow | None = field(default=None, init=False)
-
-    @property
-    def n_rows(self) -> int:
-        """How many rows the table has."""
-        return self.rows.n_rows
-
-    @property
-    def said(self) -> str:
-        """Say where its rows are."""
-        return ", in its files" if isinstance(self.rows, ParquetRows) else ", in a file of its own"
-
-    def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
-        """Give what `work` makes of each block, by the engine."""
-        return self.engine.map(work, self.rows, numbers)
-
-    def take(self, rows: Rows) -> Floats:
-        """Read rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
-        values = np.empty((len(rows), len(self.rows.columns)))
-        if len(rows):
-            order = np.argsort(rows, kind="stable")
-            values[order] = taken(self, rows[order])[0]
-        return values
-
-    def key_columns(self, rows: Rows) -> Any:
-        """Read the key columns of rows as they came, a `pyarrow.Table`, or None where it has no key."""
-        if self.keys is None:
-            return None
-        return self.keys.columns.take(rows if self.places is None else self.places[rows])
-
-    def aligned(self, alignment: Alignment) -> "StreamedTable":
-        """Write the rows that all parties have into a file of this process, in the common order."""
-        whole = self.unaligned or self
-        if whole.keys is None:
-            raise InputError("A table without a key cannot be aligned. Name its key= column.")
-        order = alignment.order()
-        rows = whole.keys.rows[order]
-        whole.keys.values.let_go()
-        return replace(
-            whole,
-            rows=in_order(whole.rows, rows),
-            engine=Threads(),  # no other machine sees that file
-            key_digest=alignment.fingerprint,
-            alignment=alignment,
-            weight_column=None if whole.weight_column is None else whole.weight_column[rows],
-            split_column=None if whole.split_column is None else whole.split_column[rows],
-            preparing=None if whole.preparing is None else whole.preparing.take(rows),
-            unaligned=whole,
-            places=rows,
-            row_numbers=rows if alignment.numbers is None else alignment.numbers[order],
-        )
-
-    def prepared(self, fitted: bytes) -> "StreamedTable":
-        """Make numbers of the columns by what was fitted, to these rows or to others.
-
-        That is done whenever rows are read; those in the common order are written again, prepared.
-        """
-        whole = self.unaligned or self
-        if whole.preparing is None or self.preparing is None or not isinstance(whole.rows, ParquetRows):
-            raise LocalProtocolError("These columns are numbers already.")
-        # Of the whole table, so that no choice of common rows decides whether it goes.
-        preparation, largest, notes = whole.preparing.looked_through(fitted)
-        rows = replace(whole.rows, columns=(*preparation.names, *whole.rows.columns), preparation=preparation)
-        table = replace(whole, rows=rows, feature_names=preparation.names, preparing=None, notes=notes)
-        check_columns(whole.preparing.party, preparation.names, largest, table.column)
-        if self.places is None:
-            return table
-        return replace(
-            self, rows=in_order(rows, self.places), feature_names=preparation.names, preparing=None, notes=notes
-        )
-
-    def column(self, place: int) -> Floats:
-        """Read one column whole, to say what is wrong with it."""
-        return np.concatenate(list(self.map(partial(_column, place))))
-
-
-def in_order(readable: ParquetRows | SpooledRows, rows: Rows) -> SpooledRows:
-    """Write rows of a table, each at most once, in this order."""
-    readable.check_unchanged()
-    if not readable.columns:
-        return SpooledRows(readable.where, (), (), len(rows), None)
-    places = np.full(readable.n_rows, -1)
-    places[rows] = np.arange(len(rows))
-    spool = OrderedSpool(readable.where, readable.columns, len(rows))
-    for block in readable.blocks():
-        own = places[block.rows]
-        spool.write(own[own >= 0], list(block.values[own >= 0].T))
-    return spool.close()
-
-
-def _column(place: int, block: Block) -> Floats:
-    return block.values[:, place].copy()

@@ -16,7 +16,7 @@ from colonnade.data.filling import largest_in_size
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.spool import SpooledRows
-from colonnade.data.streams import StreamedTable
+from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.text_labels import levels_left
 from colonnade.data.unprepared import Unprepared
 from colonnade.data.value_checks import check_columns, check_row_weights
@@ -123,7 +123,7 @@ class ArrayTable:
         names, values, notes = columns.applied(fitted, room=self.values.shape[1])
         check_columns(columns.party, names, largest_in_size(values[:, : len(names)]), values.T.__getitem__)
         if self.places is not None:
-            values = values.T[:, self.places].T  # which stays column-major
+            values = np.take(values.T, self.places, axis=1).T  # column-major: bits of sums go by how numbers lie
         values[:, len(names) :] = self.values
         values.setflags(write=False)
         return replace(self, values=values, feature_names=names, preparing=None, notes=notes)

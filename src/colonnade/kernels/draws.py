@@ -52,7 +52,7 @@ def draw_by_scores(scores: PerRow, count: int, rng: np.random.Generator, *, stra
     if not count:
         return np.empty(0, np.int64)
     line = scores.once(_line)
-    drawn = rng.integers(line.total, size=count)
+    drawn = _below(line.total, count, rng)
     return line.rows_at(_cut(line.total, count, drawn) if stratified else np.sort(drawn))
 
 
@@ -68,7 +68,8 @@ def draw_distinct(scores: PerRow, count: int, rng: np.random.Generator) -> tuple
     factor = line.factor(certain, scores)
     if not certain.left:
         return factor, certain.rows
-    order, key, start = rng.permutation(len(line.lengths)), int(rng.integers(2**63)), int(rng.integers(certain.rest))
+    order, key = rng.permutation(len(line.lengths)), int(rng.integers(2**63))
+    start = int(_below(certain.rest, 1, rng)[0])
     rows = line.rows_in_random_order(certain, order, key, _cut(certain.rest, certain.left, start))
     return factor, np.sort(np.concatenate([certain.rows, rows]))
 
@@ -153,6 +154,24 @@ def _laid(scores: PerRow, count: int) -> tuple["_Line", "_Certain"]:
     left_out = by_block(certain.rows // BLOCK_ROWS, certain.rows % BLOCK_ROWS)
     others, more = _laid(scores.changed(partial(_without, left_out)), certain.left)
     return others, more.joined(certain.rows)
+
+
+def _below(total: int, count: int, rng: np.random.Generator) -> Rows:
+    """Draw whole numbers below `total`, which is below 2^62, all with the same chance to within 2^-64.
+
+    Each is total times 64 random bits, without the 64 lowest bits of that. A total that is other in its last digits, as
+    another BLAS adds it up, gives all but the same places: NumPy's own way rejects some numbers by these digits, and all
+    that come after such a one are then others.
+    """
+    low, half = np.uint64(2**32 - 1), np.uint64(32)
+    bits, t0, t1 = (
+        rng.integers(2**64, size=count, dtype=np.uint64),
+        np.uint64(total & 2**32 - 1),
+        np.uint64(total >> 32),
+    )
+    b0, b1 = bits & low, bits >> half
+    upper = b1 * t0 + (b0 * t0 >> half)
+    return np.asarray(b1 * t1 + (upper >> half) + ((b0 * t1 + (upper & low)) >> half), np.int64)
 
 
 def _cut(total: int, count: int, within: Rows | int) -> Rows:

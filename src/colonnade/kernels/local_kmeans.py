@@ -1,14 +1,8 @@
 """A party's own k-means, 𝒜 of Algorithm 3, line 2: nearly as good as a fit of all rows, at the price of a few thousand.
 
-<<<<<<< HEAD
-A uniform subsample gives a first clustering, and that one rough scores of all rows: rows drawn by them are a coreset of
-the party's own columns, and the clustering of these is the result. The first alone would do for even data, but it
-misses rows that are few, far and decide the cost: on columns with long tails it costs a third more or worse.
-=======
 A uniform subsample gives a first clustering, and that one rough scores of all rows: the rows drawn by them are a
 coreset of the party's own columns, and the clustering of these is the result. The first alone would do for even data,
 but it misses rows that are few, far and decide the cost: on columns with long tails it costs a third more or worse.
->>>>>>> wip21-kmeans
 """
 
 import numpy as np

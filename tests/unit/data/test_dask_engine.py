@@ -19,7 +19,8 @@ import dask_trial
 from colonnade.data import dask_engine, streams
 from colonnade.data.dask_engine import DaskEngine
 from colonnade.data.engines import Threads
-from colonnade.data.streams import StreamedTable, open_rows
+from colonnade.data.streamed_tables import StreamedTable
+from colonnade.data.streams import open_rows
 from colonnade.data.tables import ArrayTable
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.clustering_scores import clustering_scores

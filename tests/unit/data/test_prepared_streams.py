@@ -21,7 +21,7 @@ from pyarrow import parquet
 import colonnade as cn
 from colonnade.contracts import Alignment
 from colonnade.data import filed_keys, large_files
-from colonnade.data.streams import StreamedTable
+from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.blocks import BLOCK_ROWS, values_of
 

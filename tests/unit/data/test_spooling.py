@@ -21,7 +21,7 @@ import colonnade as cn
 from colonnade import disk
 from colonnade.data import csv_reading, large_files, sqlite_types
 from colonnade.data.spool import SpooledRows
-from colonnade.data.streams import StreamedTable
+from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import BLOCK_ROWS, values_of

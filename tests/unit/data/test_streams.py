@@ -22,7 +22,8 @@ import colonnade as cn
 from colonnade.data import engines, large_files, streams
 from colonnade.data.engines import Threads, n_cores
 from colonnade.data.spool import SpooledRows
-from colonnade.data.streams import ParquetRows, StreamedTable, open_rows
+from colonnade.data.streamed_tables import StreamedTable
+from colonnade.data.streams import ParquetRows, open_rows
 from colonnade.data.tables import ArrayTable, read_table
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, values_of

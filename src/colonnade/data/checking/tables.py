@@ -8,7 +8,8 @@ from colonnade.data import large_files
 from colonnade.data.arrow_files import naming
 from colonnade.data.filed_columns import FileColumns
 from colonnade.data.files import Choose, chosen_columns, is_data_set, open_table, parquet_paths
-from colonnade.data.streams import StreamedTable, open_rows
+from colonnade.data.streamed_tables import StreamedTable
+from colonnade.data.streams import open_rows
 from colonnade.kernels.blocks import RowBlocks
 from colonnade.kernels.row_blocks import ArrayBlocks
 from colonnade.preparation.preparation import Preparation
