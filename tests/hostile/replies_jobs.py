@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import colonnade as cn
+from colonnade.kernels.selections import WINDOW_NUMBERS
 from harness import parties_of
 
 SIZE, N_ROWS = 40, 90
@@ -106,6 +107,12 @@ def all_jobs() -> list[Job]:
     return [
         *jobs,
         Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(90), solver=cn.SecureGram(), seed=3)),
+        Job(
+            "weights in two windows",
+            lambda f, _: f.coreset(TASKS["Regression"], cn.UniformSampling(SIZE), seed=3),
+            n_rows=WINDOW_NUMBERS + N_ROWS,
+            weighted=True,
+        ),
         Job("fit, sharpened", lambda f, _: f.fit(TASKS["Regression"], sampler=SHARPENED, seed=3)),
         Job("look again", lambda f, _: f.plan(cn.Regression(), budget_bytes=60_000, pilot=220), n_rows=400, alike=True),
         *_of_classes(),

@@ -160,8 +160,8 @@ def _below(total: int, count: int, rng: np.random.Generator) -> Rows:
     """Draw whole numbers below `total`, which is below 2^62, all with the same chance to within 2^-64.
 
     Each is total times 64 random bits, without the 64 lowest bits of that. A total that is other in its last digits, as
-    another BLAS adds it up, gives all but the same places: NumPy's own way rejects some numbers by these digits, and all
-    that come after such a one are then others.
+    another BLAS adds it up, gives all but the same places. NumPy's own way rejects some numbers by these digits, and
+    all that come after such a one are then others.
     """
     low, half = np.uint64(2**32 - 1), np.uint64(32)
     bits, t0, t1 = (

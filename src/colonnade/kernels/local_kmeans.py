@@ -25,6 +25,8 @@ STARTED, STARTED_EACH, FEW_TIMES = 2_000, 50, 4
 # Starts of the second, beside the first clustering: single ones scatter by more than the 2 % that we want to be within
 # of a fit of all rows; with many clusters they scatter less, and cost more.
 STARTS, FEW_CLUSTERS = 3, 100
+# Of few rows a start costs next to nothing.
+MANY_STARTS, FEW_ROWS = 10, 2_000
 # Iterations of a start, of the best one, and on all rows drawn, unless centres stand still before.
 SHORT, LONG, LAST, STILL = 5, 15, 5, 1e-4
 
@@ -54,7 +56,8 @@ def local_kmeans(rows: RowBlocks, n_clusters: int, rng: np.random.Generator) -> 
     n_counted, n_starts = marks.n_positive, STARTS if n_clusters < FEW_CLUSTERS else 1
     if n_counted <= started_size(n_clusters):
         X, weights = _weighted(rows, marks.positive_rows())
-        return _settled(X, weights, _polished(X, weights, _started(X, weights, n_clusters, n_starts, rng), LONG))
+        started = _started(X, weights, n_clusters, MANY_STARTS if len(X) <= FEW_ROWS else n_starts, rng)
+        return _settled(X, weights, _polished(X, weights, started, LONG))
     even = None if rows.row_weights is None else marks
     X, weights = _weighted(rows, draw_evenly_distinct(rows.n_rows, first_size(n_clusters), rng, even)[1])
     first = _started(X, weights, n_clusters, 1, rng)

@@ -72,9 +72,8 @@ class Conductor:
     def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
         """Put messages on the ledger, each with its sender and receiver; none where one of them is too large."""
         messages = [message for _, _, message in sent]
+        known = {id(message): message for message in messages}  # one that goes to many is looked at once
         sizes = self._codec.sizes(messages)
-        # One that goes to many is looked at once.
-        known = {id(message): message for message in messages}
         facts = dict(zip(known, map(Message.facts, known.values()), strict=True))
         for (sender, receiver, message), size in zip(sent, sizes, strict=True):
             kind, units, reveals, numbers = facts[id(message)]
