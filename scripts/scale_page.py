@@ -93,6 +93,17 @@ def fits(lines: list[Line]) -> str:
     return _table(("fit", "rows", "columns", "ours", "beside it", "ours over", ""), rows, left=(0, 4, 5))
 
 
+def reports(lines: list[Line]) -> str:
+    """Lay out evaluations of classes beside scikit-learn's measures of the same predictions."""
+    rows = []
+    for line in of(lines, "verbs", work="classification evaluate"):
+        case, times, other = line["case"], line["seconds"], "log_loss, roc_auc_score"
+        over = [_cell(factor(line, "ours", name), " x") for name in ("bare", other)]
+        seconds = [_cell(times.get(name), " s") for name in ("ours", other)]
+        rows.append((count(case["rows"]), str(case["columns"]), *seconds, *over))
+    return _table(("rows", "columns", "ours", "scikit-learn's", "ours over the product", "over scikit-learn's"), rows)
+
+
 def files(lines: list[Line]) -> str:
     """Lay out works on files beside reading them."""
     rows = []
@@ -211,7 +222,8 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: tuple[int,
 
 
 TABLES = {
-    each.__name__: each for each in (machine, bars, verbs, wide, fits, files, clusters, growth, here, loopback, refused)
+    each.__name__: each
+    for each in (machine, bars, verbs, wide, fits, reports, files, clusters, growth, here, loopback, refused)
 }
 
 

@@ -72,12 +72,6 @@ def _by_differences(features: Floats, centers: Floats, unit: Floats, label: Rows
     return total
 
 
-def nearest_of(distances: Floats) -> tuple[Rows, Floats]:
-    """Find each row's least distance, of shape (m, k), and where it is, the lowest among equals; both (m,)."""
-    labels: Rows = distances.argmin(axis=1)
-    return labels, distances[np.arange(len(distances)), labels]
-
-
 def largest_distance(features: Floats) -> float:
     """Bound the squared distance between any two points in the span of the rows: the diagonal of their box."""
     return float(np.square(np.ptp(features, axis=0)).sum()) if len(features) else 0.0

@@ -72,7 +72,8 @@ def test_weight_k_equals_k_copies_in_cost() -> None:
 
 
 # The 2 % bar, medians over fixed seeds (ten; three for Covertype): no false alarm under one scikit-learn. The constants
-# of the kernel were chosen on KC House, the mixture, lognormal and Student columns, and judged on the others.
+# of the kernel were chosen on Covertype, blobs, the mixture, lognormal and Student columns and songs, and judged on KC
+# House and credit default.
 # With fresh seeds the largest rate we know of is 0.02, for features 10-18 of KC House, where single fits of all rows
 # end in one of several optima 4 % and more apart.
 

@@ -66,7 +66,7 @@ def test_a_guess_from_equal_rows_makes_all_others_certain() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("chance", [0.02, 50.0])
 def test_weights_stand_for_all_rows(weighted: bool, chance: float) -> None:
-    """Sums over 200 draws, with and without too many rows: within 4.5 standard errors, false alarm 3e-5 in all."""
+    """Sums over 200 draws, with and without too many rows: within 4.5 standard errors, false alarm 5e-5 in all."""
     weights = WEIGHTS if weighted else None
     counts = np.ones(len(X)) if weights is None else weights
     rows, guess = ArrayBlocks(X, weights), guess_of(X[:500])
