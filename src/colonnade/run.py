@@ -97,8 +97,8 @@ class Run(Generic[M]):
     versions : dict of str to str
         Of Python, NumPy and Colonnade.
     precision : Precision or None
-        What the coreset's rows say of the model, where the server saw them: `Federation.certify` uses it. Of rounded
-        rows it is found when it is first read, and so are `errors`; until then the run keeps their codes.
+        What the coreset's rows say of the model, where the server saw them: `Federation.certify` uses it. It is
+        found when it is first read, or saved, and so are `errors`; until then the run keeps the rows, or their codes.
     tables : Tables or None
         The fingerprints of the parties' tables, which change with their data and tell nothing else; None in runs of
         earlier versions.
