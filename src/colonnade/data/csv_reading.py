@@ -100,7 +100,9 @@ def _batches(
     except (UnicodeDecodeError, _UndecodableError):
         undecodable = True
     except pa.ArrowException as error:
-        fault, wider = str(error), _wider(file, types, str(error), {})
+        fault = str(error)
+        undecodable = UNDECODABLE.fullmatch(fault) is not None
+        wider = None if undecodable else _wider(file, types, fault, {})
     if undecodable:
         raise _otherwise_encoded(where, file)
     if wider:
@@ -125,9 +127,19 @@ def _otherwise_encoded(where: str, file: CsvFile) -> Exception:
 
 
 def _parsed(rows: "_Rows", file: CsvFile, columns: Sequence[str], types: Mapping[str, Any]) -> Iterator[Any]:
-    """Read pieces side by side, until a quotation mark comes: behind one, a line need not end where it seems to."""
-    for table in in_threads(partial(_piece, file, columns, types), _pieces(rows)):
-        yield from table.to_batches()
+    """Read pieces side by side, until a quotation mark comes: behind one, a line need not end where it seems to.
+
+    Where one has values of another type, all that follow are looked at, too: so the file is read once more, not once
+    more for each column.
+    """
+    wider: dict[str, Any] = {}
+    for found in in_threads(partial(_piece, file, columns, types), _pieces(rows)):
+        if isinstance(found, dict):
+            wider |= {name: max(kind, wider.get(name, kind), key=_rank) for name, kind in found.items()}
+        elif not wider:
+            yield from found.to_batches()
+    if wider:
+        raise RereadError(replace(file, types={**file.types, **wider}))
     if rows.has_more:
         from pyarrow import csv as arrow_csv
 
@@ -164,6 +176,7 @@ def _end_of_line(content: bytes, end: int) -> int:
 
 
 def _piece(file: CsvFile, columns: Sequence[str], types: Mapping[str, Any], content: bytes) -> Any:
+    """Read a piece as a table, or find the types that it has where these are others."""
     import pyarrow as pa
 
     try:
@@ -177,7 +190,7 @@ def _piece(file: CsvFile, columns: Sequence[str], types: Mapping[str, Any], cont
         raise _UndecodableError
     if wider is None:
         raise pa.ArrowInvalid("what pyarrow says quotes rows")
-    raise RereadError(replace(file, types={**file.types, **wider}))
+    return wider
 
 
 def _read(file: CsvFile, columns: Sequence[str], types: Mapping[str, Any], content: bytes) -> Any:
@@ -215,8 +228,9 @@ def _wider(file: CsvFile, types: Mapping[str, Any], said: str, there: Mapping[st
     name = file.header[int(wrong[1])]
     found = {each: max(types[each], kind, key=_rank) for each, kind in there.items()}
     if _rank(found.get(name, types[name])) <= _rank(types[name]):
-        found[name] = (*_order(), types[name])[min(_rank(types[name]) + 1, len(_order()) - 1)]
-    return found
+        found[name] = _order()[min(_rank(types[name]) + 1, len(_order()) - 1)]
+    # Nothing is read again for what it is already.
+    return None if found[name] == types[name] else found
 
 
 def _order() -> list[Any]:

@@ -32,8 +32,10 @@ class _PrivateFile:
     def __init__(self, where: str) -> None:
         self._where = where
         try:
-            # Mode 0600, and removed from its folder at once: no other user, and no later process, can open it.
-            file = tempfile.TemporaryFile(buffering=0, prefix="colonnade-")  # noqa: SIM115  # closed by finalize
+            # Mode 0600, and removed from its folder at once: no other user, and no later process, can open it. Not in
+            # another folder than the owner named, as Python would have it.
+            folder = os.environ.get("TMPDIR")
+            file = tempfile.TemporaryFile(buffering=0, prefix="colonnade-", dir=folder)  # noqa: SIM115  # see finalize
         except OSError as error:
             self._no_room(error)
         self._file = file.fileno()
@@ -69,9 +71,9 @@ class _PrivateFile:
 
 def _folder() -> str:
     try:
-        return tempfile.gettempdir()
+        return os.environ.get("TMPDIR") or tempfile.gettempdir()
     except OSError:
-        return os.environ.get("TMPDIR", "")
+        return ""
 
 
 class SpooledRows:

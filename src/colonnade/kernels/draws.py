@@ -69,7 +69,7 @@ def draw_distinct(scores: PerRow, count: int, rng: np.random.Generator) -> tuple
     if not certain.left:
         return factor, certain.rows
     order, key = rng.permutation(len(line.lengths)), int(rng.integers(2**63))
-    start = int(_below(certain.rest, 1, rng)[0])
+    start = int(_below(certain.rest, None, rng))
     rows = line.rows_in_random_order(certain, order, key, _cut(certain.rest, certain.left, start))
     return factor, np.sort(np.concatenate([certain.rows, rows]))
 
@@ -156,8 +156,8 @@ def _laid(scores: PerRow, count: int) -> tuple["_Line", "_Certain"]:
     return others, more.joined(certain.rows)
 
 
-def _below(total: int, count: int, rng: np.random.Generator) -> Rows:
-    """Draw whole numbers below `total`, which is below 2^62, all with the same chance to within 2^-64.
+def _below(total: int, count: int | None, rng: np.random.Generator) -> Rows:
+    """Draw one or so many whole numbers below `total`, which is below 2^62, all with the same chance to within 2^-64.
 
     Each is total times 64 random bits, without the 64 lowest bits of that. A total that is other in its last digits, as
     another BLAS adds it up, gives all but the same places. NumPy's own way rejects some numbers by these digits, and
@@ -165,7 +165,7 @@ def _below(total: int, count: int, rng: np.random.Generator) -> Rows:
     """
     low, half = np.uint64(2**32 - 1), np.uint64(32)
     bits, t0, t1 = (
-        rng.integers(2**64, size=count, dtype=np.uint64),
+        np.uint64(rng.integers(2**64, size=count, dtype=np.uint64)),
         np.uint64(total & 2**32 - 1),
         np.uint64(total >> 32),
     )

@@ -55,6 +55,7 @@ class _OpenRun:
     request: bytes = b""
     reply: bytes = b""
     is_fresh: bool = False
+    refused: int = 0  # the number of the request that it refused last
     opening: OpenJob | None = None
     # The size of each reply that the journal has, by its number.
     kept: dict[int, int] = field(default_factory=dict)
@@ -213,8 +214,8 @@ class PartyDesk:
             return Refused("order", f"request {ask.number} does not follow request {run.number}, or differs from it.")
         if run is None and ask.run not in self.open_runs and len(self.open_runs) >= self._max_runs:
             return Refused("policy", f"its owner's policy limits it to {self._max_runs:,} open runs. End one first.")
-        if run is not None and request.goes_on and run.session.expects(request):
-            return None  # the job sheet says how many windows follow the first, which was counted
+        if run is not None and request.goes_on and run.refused != ask.number and run.session.expects(request):
+            return None  # the job sheet says how many windows follow the first, which was counted; each is asked once
         objection = self._allowance.objection_to_request()
         return Refused("policy", f"{objection}.") if objection else None
 
@@ -298,6 +299,8 @@ class PartyDesk:
         return encoded
 
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
+        if ask.run in self._runs:
+            self._runs[ask.run].refused = ask.number
         self._log.write(
             "refused",
             run=ask.run,

@@ -5,13 +5,14 @@ so that it outlives restarts and new identities. It begins with a name of that k
 whether a table changed. In one process, where nobody is to be feared, the key follows from the party's name: what was
 saved is recognised by the next process.
 
-Values are added up by random multipliers, four times faster than they are hashed, and the sums are hashed. That finds
-any change with near certainty, and nobody has to be feared here: who makes a table knows its fingerprint anyway.
+Values are added up by multipliers that follow from the key, four times faster than they are hashed, and the sums are
+hashed: whoever brings rows, and does not know the key, cannot make others of the same fingerprint.
 """
 
 import hashlib
 import hmac
-from functools import cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -104,7 +105,7 @@ def fingerprint(data: PartyData) -> bytes:
     # Another name than when all values were hashed: nobody can tell these from changed ones.
     name = hmac.digest(key, b"name of sums", "sha256")[:KEY_NAME_BYTES]
     # Of columns prepared otherwise it is another one, whether or not they came out alike.
-    told = data.once(table_digest) + data.preparation.encode()
+    told = data.once(TableDigest(hmac.digest(key, b"multipliers", "sha256"))) + data.preparation.encode()
     return (name + hmac.digest(key, told, "sha256"))[:FINGERPRINT_BYTES]
 
 
@@ -113,34 +114,40 @@ def key_here(party: str) -> TableKey:
     return TableKey(digest(b"colonnade table key", party.encode()))
 
 
-def table_digest(table: Table) -> bytes:
-    """Read a table once, with its names, keys, weights and split; whoever has this can try values: it is for no one."""
-    names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
-    what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
-    whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
-    for found in table.map(_block_digest):
-        whole.update(found)
-    if table.label_levels is not None:
-        whole.update(msgspec.msgpack.encode(table.label_levels))
-    return whole.digest()
+@dataclass(frozen=True)
+class TableDigest:
+    """Reads a table once, with its names, keys, weights and split. Whoever has what it gives can try values."""
+
+    secret: bytes = field(repr=False)
+
+    def __call__(self, table: Table) -> bytes:
+        """Hash what it adds up."""
+        names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
+        what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
+        whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
+        for found in table.map(partial(_block_digest, self.secret)):
+            whole.update(found)
+        if table.label_levels is not None:
+            whole.update(msgspec.msgpack.encode(table.label_levels))
+        return whole.digest()
 
 
-def _block_digest(block: Block) -> bytes:
+def _block_digest(secret: bytes, block: Block) -> bytes:
     """Add up each column's values, as whole numbers of 64 bits, and their upper halves by themselves; modulo 2^64.
 
     Of columns that differ, one of the two sums does, but for one choice of multipliers in 2^33: an upper half that
     differs shows in its own sum, and where only lower halves do, their difference is no multiple of 2^32.
     """
-    whole, upper = _multipliers()[:, : len(block.values)]
+    whole, upper = _multipliers(secret)[:, : len(block.values)]
     columns = block.values.T.astype("<f8", copy=False).view("<u8")
     sums = [(np.einsum("i,i", each, whole), np.einsum("i,i", each >> np.uint64(32), upper)) for each in columns]
     return hashlib.sha256(np.array(sums, "<u8").data).digest()
 
 
-@cache
-def _multipliers() -> npt.NDArray[np.uint64]:
-    """Give two numbers of 64 random bits for each row of a block, the same everywhere."""
-    drawn = hashlib.shake_256(b"colonnade multipliers of table fingerprints").digest(2 * 8 * BLOCK_ROWS)
+@lru_cache(maxsize=16)
+def _multipliers(secret: bytes) -> npt.NDArray[np.uint64]:
+    """Give two numbers of 64 random bits for each row of a block, the same ones for the same secret."""
+    drawn = hashlib.shake_256(secret).digest(2 * 8 * BLOCK_ROWS)
     return np.frombuffer(drawn, "<u8").reshape(2, BLOCK_ROWS)
 
 

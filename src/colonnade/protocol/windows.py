@@ -11,9 +11,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.errors import InputError
 from colonnade.kernels.selections import CountedRows, Window
 from colonnade.ledger import SERVER
-from colonnade.messages import Message
+from colonnade.messages import MAX_NUMBERS, Message
 from colonnade.protocol import checks
 from colonnade.protocol.session import PartySession, PartyState
 from colonnade.routes import END, Ask, Route
@@ -81,6 +82,15 @@ def check_window(state: PartyState, request: Message, window: Window) -> None:
     """Require one of the windows that the selected rows are cut into."""
     if not window.is_of(state.n_places):
         raise checks.wrong(SERVER, request, f"a window of rows {window.first} to {window.stop}, of {state.n_places:,}")
+
+
+def check_kept(state: PartyState, n_numbers: int) -> None:
+    """Refuse to keep so many numbers of each selected row, where one message could not bring them: a number may."""
+    n_rows = len(state.selection())
+    if n_rows * n_numbers > max(MAX_NUMBERS, n_rows):
+        raise InputError(
+            f"{n_numbers:,} numbers of {n_rows:,} rows would be kept, and {MAX_NUMBERS:,} are the most. Use fewer rows."
+        )
 
 
 def n_selected_in(state: PartyState, window: Window) -> int:

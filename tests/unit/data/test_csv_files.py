@@ -4,10 +4,13 @@ import csv
 import gzip
 import io
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from pyarrow import csv as arrow_csv
 
 import colonnade as cn
@@ -299,3 +302,38 @@ def test_keys_are_not_shown(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         cn.Party("bank", path, key="id")
     assert "secret" not in f"{caught.value}{caught.value.__cause__}{caught.value.__context__}"
+
+
+@pytest.mark.parametrize("end", [b"\xe9,2\n", b"\x81,2\n"])
+def test_a_far_byte_that_is_no_utf_8_behind_a_quotation_mark_is_found_once(tmp_path: Path, end: bytes) -> None:
+    """The file is read again as Latin-1, or refused, and not read again and again as what it is not."""
+    path = tmp_path / "far.csv"
+    path.write_bytes(b'k,b\n"a",2\n' + b"".join(b"k%d,2\n" % each for each in range(200_000)) + end)
+    try:
+        found = cn.Party("a", path, key="k").table.n_rows
+    except cn.InputError:
+        found = 0
+    assert found == (200_002 if end[0] == 0xE9 else 0), "Windows' Latin-1 has no 0x81"
+
+
+def test_columns_that_turn_out_to_be_decimals_are_found_in_one_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each in another piece of the file: it is read twice, and not once more for every column."""
+    monkeypatch.setattr(csv_reading, "PIECE_BYTES", 1 << 12)
+    monkeypatch.setattr(csv_files, "SNIFFED_BYTES", 1 << 10)
+    rows = np.ones((6_000, 5))
+    for column in range(5):
+        rows[1_000 * (column + 1), column] = 0.5
+    path = tmp_path / "amounts.csv"
+    path.write_text("a,b,c,d,e\n" + "".join(",".join(f"{value:g}" for value in row) + "\n" for row in rows))
+    opened: list[int] = []
+    begin = csv_reading._parsed
+
+    def counting(*what: Any) -> Any:
+        opened.append(1)
+        return begin(*what)
+
+    monkeypatch.setattr(csv_reading, "_parsed", counting)
+    assert_array_equal(held(cn.Party("a", path).table), rows)
+    assert len(opened) == 2

@@ -153,3 +153,12 @@ def test_a_folder_that_cannot_be_written_to_is_a_named_error(tmp_path: Path, mon
 def test_it_cannot_be_sent_to_another_machine() -> None:
     with pytest.raises(cn.EngineError, match=r"Party 'bank': its table is in a file of one process on the machine"):
         pickle.dumps(spooled(1000))
+
+
+def test_a_folder_that_is_not_there_is_an_error_and_no_other_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who names one wants rows nowhere else."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    with pytest.raises(cn.InputError, match=r"cannot be written to the folder .*none"):
+        Spool("the table", ["a"]).append([np.ones(3)])

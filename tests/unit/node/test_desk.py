@@ -531,6 +531,20 @@ def test_windows_that_are_not_due_are_counted(tmp_path: Path, monkeypatch: pytes
     assert ["a minute" in each.reason for each in reasons if isinstance(each, Refused)] == [False] * 4 + [True] * 4
 
 
+def test_a_window_that_is_refused_is_counted_when_it_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is due, and stays so: its owner's day is over, and it would be computed and refused without end."""
+    office = windowed(tmp_path, monkeypatch, requests_a_minute=6, a_day=DayLimits(numbers=60_000))
+    for run in ("A", "B"):
+        office.ask(1, UseAllRows(), run=run)
+        office.ask(2, window(0), run=run)
+    for number in (3, 4):
+        office.ask(number, window(number - 2), run="A")
+    reasons = [reply.reason for _ in range(9) if isinstance(reply := office.ask(3, window(1), run="B"), Refused)]
+    assert ["a minute" in each for each in reasons] == [False] * 3 + [True] * 6
+
+
 def test_after_a_restart_no_window_but_the_last_is_computed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

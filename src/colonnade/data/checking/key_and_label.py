@@ -109,11 +109,12 @@ def _few_values(table: Any, name: str) -> int:
 
 def _text_seen(table: Any, name: str) -> LabelSeen:
     words: Counter[str] = Counter()
+    missing = 0
     for piece in pieces_of(table, name):
         some = Counter(value.strip() for value in piece.to_pylist() if value is not None)
+        missing += len(piece) - some.total() + some.pop("", 0)
         # What has so many is no label: not all of them are kept.
         words.update(some if len(words) < MOST_KEPT_LEVELS else {word: some[word] for word in some if word in words})
-    missing = table.num_rows - words.total() + words.pop("", 0)
     return LabelSeen(name, missing, 0.0, {}, 0.0, len(words) == 2, len(words) == 1, dict(words.most_common()))
 
 

@@ -35,7 +35,7 @@ from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.classes import ClassName, class_counts, class_names, label_classes
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
-from colonnade.protocol.windows import Arrived, arrived, check_window, joined, n_selected_in
+from colonnade.protocol.windows import Arrived, arrived, check_kept, check_window, joined, n_selected_in
 from colonnade.signing import digest
 
 # A line of the calibration table is of so many rows at least, and of more where the owner asks for more.
@@ -49,6 +49,7 @@ def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData
     check_window(state, request, request.window)
     checks.shape(SERVER, request, request.probabilities, (n_selected_in(state, request.window), len(names)))
     checks.in_range(SERVER, request, request.probabilities)
+    check_kept(state, len(names))
     here = arrived(state.learning, (DeliverClasses, names), request, request.window, request.probabilities)
     if here.stop < state.n_places:
         return replace(state, learning=here), Received()

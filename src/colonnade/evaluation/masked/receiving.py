@@ -100,6 +100,7 @@ class LetGo:
         self, state: PartyState, request: Message, intercept: float, parts: tuple[SignedPart, ...], data: PartyData
     ) -> Arrived[Taken]:
         """Unmask the window with the others' parts, of the model and intercept that windows before were of."""
+        checks.in_range(SERVER, request, np.array([intercept]))
         numbers = _unmasked(self.ours, parts, data)
         what = (intercept, tuple(part.other for part in parts))
         taken = _taken(numbers, self.ours, intercept, state, data)

@@ -14,7 +14,7 @@ from pyarrow import parquet
 
 import colonnade as cn
 from colonnade.data import large_files
-from colonnade.data.checking import tallies
+from colonnade.data.checking import key_and_label, tallies
 from colonnade.data.checking.check import Check, Preparing, check_table
 from colonnade.data.checking.columns import columns_seen
 from colonnade.data.checking.starting import start_from
@@ -176,3 +176,10 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
         for n in (200_000, 1_200_000)
     )
     assert large - small < 40
+
+
+def test_labels_of_many_words_are_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not all words are kept of what is no label; those that are not are there all the same."""
+    monkeypatch.setattr(key_and_label, "MOST_KEPT_LEVELS", 10)
+    words = pa.chunked_array([[f"w{piece}-{each}" for each in range(20)] + [None, " "] for piece in range(3)])
+    assert key_and_label._text_seen(pa.table({"name": words}), "name").missing == 6

@@ -9,6 +9,7 @@ import pytest
 import colonnade as cn
 from colonnade.evaluation.classes.messages import DeliverClasses
 from colonnade.messages import sendable_floats, sendable_rows
+from colonnade.protocol import windows
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.selecting import UseRows
 from colonnade.transports.loopback import Loopback
@@ -115,6 +116,17 @@ def test_what_is_no_chances_is_refused(changes: dict[str, Any], why: str) -> Non
     reply = session.answer(DeliverClasses(**({"names": ("no", "yes")} | fair | changes)))
     assert isinstance(reply, Refused)
     assert why in reply.reason
+
+
+def test_chances_of_more_numbers_than_a_message_could_bring_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They come window by window, and how many classes there are the server says."""
+    monkeypatch.setattr(windows, "MAX_NUMBERS", 3)
+    session = sessions_of(federation(LABELS["text"]))["party1"]
+    session.answer(UseRows(sendable_rows([1, 5])))
+    chances, values = sendable_floats(np.full((2, 2), 0.5)), sendable_floats([0.0, 1.0])
+    reply = session.answer(DeliverClasses(probabilities=chances, values=values, names=("no", "yes"), first=0, stop=2))
+    assert isinstance(reply, Refused)
+    assert "2 numbers of 2 rows would be kept" in reply.reason
 
 
 @BOTH

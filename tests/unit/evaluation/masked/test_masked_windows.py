@@ -25,6 +25,7 @@ from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.messages import Message, sendable_floats
 from colonnade.privacy.pair_keys import AskPairAgreement, AskPairKey
 from colonnade.privacy.statements import CircleKeys
+from colonnade.protocol import windows
 from colonnade.routes import Route
 from colonnade.tasks.jobs import deliver_in_secret, evaluate_in_secret
 from colonnade.transports.loopback import Loopback
@@ -114,6 +115,28 @@ def test_windows_change_nothing(job: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert sum(isinstance(each, BringMasked) for each in asked) == 2, "the last is delivered, or asked about"
     assert sum(isinstance(each, AskMaskedPredictions) for each in asked) == 3 * 3
     np.testing.assert_allclose(numbers(cut), numbers(whole), rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("intercept", [1e101, 7e151, 8e151])
+def test_an_intercept_whose_losses_have_no_sum_is_refused(intercept: float) -> None:
+    """Of several windows they are added up, and that they overflow was no named error."""
+    shared = federation()
+    model = cn.LinearModel(LINEAR.coef_, intercept, NAMES, parts_=PARTS)
+    with pytest.raises(cn.ColonnadeError):
+        play(shared, evaluate_in_secret(model, None, None, "second", shared.roster, 0))
+
+
+@pytest.mark.parametrize("job", ["deliver classes", "deliver grades"])
+def test_no_more_chances_are_kept_than_a_message_could_bring(job: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a server has a party keep a hundred numbers of every row."""
+    monkeypatch.setattr(windows, "MAX_NUMBERS", 2 * N)
+    label, do = JOBS[job]
+    if job == "deliver classes":
+        do(federation(label=label))
+        return
+    with pytest.raises(cn.InputError, match="3 numbers of 40,000 rows would be kept"):
+        do(federation(label=label))
 
 
 @pytest.mark.usefixtures("small")
