@@ -157,7 +157,7 @@ def draw(lines: list[Line], path: Path) -> None:
         upper.yaxis.set_major_formatter(lambda value, _: f"{value:g} %")
         for axes in (upper, lower):
             axes.grid(visible=True, which="major", alpha=0.25)
-    figure.axes[0].set_ylabel("excess log-loss, mean of 20 seeds")
+    figure.axes[0].set_ylabel("excess log-loss, mean of all seeds")
     figure.axes[0].legend(fontsize=8, frameon=False)
     lower_first = figure.axes[len(tables)]
     lower_first.set_ylabel("AUC on all rows")

@@ -27,11 +27,11 @@ def test_the_bars_hold(table: str, arm: str, limit: dict[str, int], bar: float, 
 
 
 def test_a_coreset_of_credit_default_comes_near_all_rows(data_folder: Path) -> None:
-    """Of four seeds: over 20, the excess is 0.77 % with a deviation of 0.23; twice that is 3 deviations away.
+    """Of four seeds: over 100 others, the excess is 0.81 % with a deviation of 0.26, and three are above 1.48 %.
 
     And the area under the curve is within 0.01 of that of all rows on average: single ones are off by up to 0.011.
     """
     truth = STUDY["Truth"].of(STUDY["TABLES"]["credit"](data_folder))
-    found = STUDY["measured"](truth, "sharpened", STUDY["SHARPENED"](2000), STUDY["cn"].Central(), range(4))
+    found = STUDY["measured"](truth, "sharpened", STUDY["SHARPENED"](2000), STUDY["cn"].Central(), range(4, 8))
     assert max(found["excess"]) < 0.015
     assert np.mean([abs(area - truth.auc) for area in found["auc"]]) < 0.01
