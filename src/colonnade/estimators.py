@@ -124,7 +124,7 @@ class ColonnadeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np, colonnade as cn
     >>> X = np.random.default_rng(0).normal(size=(500, 4))
     >>> late = np.where(X @ [1.0, 2.0, 3.0, 4.0] > 0, "yes", "no")
-    >>> estimator = cn.ColonnadeClassifier(parties=[2, 2], size=100, random_state=0).fit(X, late)
+    >>> estimator = cn.ColonnadeClassifier(parties=[2, 2], size=200, random_state=0).fit(X, late)
     >>> estimator.predict(X[:2]).tolist() == late[:2].tolist(), bool(estimator.score(X, late) > 0.97)
     (True, True)
     """
