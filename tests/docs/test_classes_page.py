@@ -19,7 +19,7 @@ def test_the_tables_are_those_of_the_stored_lines() -> None:
 @pytest.mark.parametrize(("table", "arm", "limit", "bar"), SCRIPT["BARS"])
 def test_what_was_stored_holds_the_bars(table: str, arm: str, limit: dict[str, int], bar: float) -> None:
     line = SCRIPT["within"](LINES, table, arm, limit)
-    assert len(line["excess"]) == 20
+    assert len(line["excess"]) >= 20
     assert 100 * np.mean(line["excess"]) <= bar
 
 
