@@ -24,8 +24,9 @@ from colonnade.evaluation.classes.messages import (
 from colonnade.evaluation.classes.server import AppliedClasses, masked_class_losses
 from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.selections import CountedRows, ListedRows
 from colonnade.messages import Reveals, sendable_floats
-from colonnade.sampling.selecting import Ready, UseAllRows, use_all_rows, use_even_draw
+from colonnade.sampling.selecting import Ready, UseAllRows, use_counted_rows, use_even_draw
 from colonnade.tasks.jobs import evaluate_in_secret, learn
 from hostile_trial import HostileServer, columns_of, hostile_server, turned_away
 
@@ -126,10 +127,12 @@ def losses_by_intercepts(server: HostileServer, model: Any, told: list[Floats], 
     coef = model.coef_[0]
     for intercept in np.linspace(-3, 3, 200):
         server.new_run("evaluate", model=model, rows=size, by="party3", seed=0)
+        selected: CountedRows | ListedRows
         if size is None:
-            selected = server.play(use_all_rows(server.roster))
+            selected = server.play(use_counted_rows(server.roster))
         else:
-            selected = server.play(use_even_draw(server.roster, size, np.random.default_rng([0, 0])))
+            drawn = server.play(use_even_draw(server.roster, size, np.random.default_rng([0, 0])))
+            selected = ListedRows(drawn.rows, drawn.weights)
         applied = AppliedClasses(coef, np.array([intercept]), (0, 1))
         script = masked_class_losses(server.roster, selected, applied, "party3", by_weight=size is None)
         told.append(server.play(script).metrics.confusion)

@@ -19,8 +19,9 @@ from colonnade.evaluation.masked.messages import MaskedPredictions, SummedLosses
 from colonnade.evaluation.masked.server import AppliedModel, masked_losses
 from colonnade.evaluation.telling import ModelKept, TellModel
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.selections import ListedRows
 from colonnade.messages import Reveals
-from colonnade.sampling.selecting import Ready, UseAllRows, use_all_rows, use_even_draw
+from colonnade.sampling.selecting import Ready, UseAllRows, use_counted_rows, use_even_draw
 from colonnade.tasks.jobs import deliver_in_secret, evaluate, evaluate_in_secret, learn, predict
 from hostile_trial import N_ROWS, HostileServer, features_of, hostile_server, made_parties, one_hot, turned_away
 
@@ -183,9 +184,9 @@ def losses_by_intercepts(server: HostileServer, model: cn.LinearModel, count: in
     found = []
     for intercept in np.linspace(-10, 10, count):
         server.new_run("evaluate", model=model, by="party1", seed=0)
-        rows = server.play(use_all_rows(server.roster)).rows
+        rows = server.play(use_counted_rows(server.roster))
         applied = AppliedModel(model.coef_, None, None, float(intercept), "party1", evaluating=True, by_weight=True)
-        losses, _, _ = server.play(masked_losses(server.roster, rows, np.ones(len(rows)), applied))
+        losses, _, _ = server.play(masked_losses(server.roster, rows, applied))
         found.append(losses.absolute)
     return found
 
@@ -206,7 +207,7 @@ def losses_of_few_rows(server: HostileServer, model: cn.LinearModel, count: int,
         server.new_run("evaluate", model=model, rows=size, by="party1", seed=0)
         drawn = server.play(use_even_draw(server.roster, size, np.random.default_rng([0, 0])))
         applied = AppliedModel(model.coef_, None, None, float(-intercept), "party1", evaluating=True, by_weight=False)
-        losses, _, _ = server.play(masked_losses(server.roster, drawn.rows, drawn.weights, applied))
+        losses, _, _ = server.play(masked_losses(server.roster, ListedRows(drawn.rows, drawn.weights), applied))
         found.append(losses.absolute)
     return found
 
