@@ -110,7 +110,10 @@ def test_a_model_of_more_classes_counts_as_many_models() -> None:
 def test_what_is_no_chances_is_refused(changes: dict[str, Any], why: str) -> None:
     session = sessions_of(federation(LABELS["text"]))["party1"]
     session.answer(UseRows(sendable_rows([1, 5])))
-    fair = {"probabilities": sendable_floats(np.full((2, 2), 0.5)), "values": sendable_floats([0.0, 1.0])}
+    fair: dict[str, Any] = {
+        "probabilities": sendable_floats(np.full((2, 2), 0.5)),
+        "values": sendable_floats([0.0, 1.0]),
+    }
     fair |= {"first": 0, "stop": 2}
     reply = session.answer(DeliverClasses(**({"names": ("no", "yes")} | fair | changes)))
     assert isinstance(reply, Refused)
