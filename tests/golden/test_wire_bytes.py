@@ -71,7 +71,6 @@ from colonnade.protocol.viewing import (
     AskRowWeights,
     AskSplit,
     BringColumns,
-    ColumnsKept,
     Moments,
     RowWeights,
     Split,
@@ -311,7 +310,6 @@ EXAMPLES: dict[str, Message] = {
     "split": Split(sendable_flags([True, False, False, True, False, False, False, False, True]), bytes(64)),
     "ask row weights": AskRowWeights(262144, 262146),
     "bring columns": BringColumns(None, SignedWeights("bank", sendable_floats([1.0, 2.0]), bytes(64)), 0, 2),
-    "columns kept": ColumnsKept(),
     "row weights": RowWeights(sendable_floats([1.0, 0.0]), bytes(64)),
     "use frame, fraction": UseFrame("train", "standard", HoldOut(0.25, seed=7), None, None),
     "use frame, column": UseFrame(

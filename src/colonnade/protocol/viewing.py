@@ -82,17 +82,23 @@ class AskRowWeights(Message, frozen=True):
         return Window(self.first, self.stop, 1)
 
 
-class ColumnsKept(Message, frozen=True):
-    """The party keeps them until all are there."""
+class Moments(Message, frozen=True):
+    """Means and standard deviations of the party's features, over the rows that count, where columns are rescaled."""
 
     phase: ClassVar[str] = "framing"
+
+    shift: Annotated[Floats | None, Reveals.MOMENTS]
+    scale: Annotated[Floats | None, Reveals.MOMENTS]
 
 
 class BringColumns(Message, frozen=True):
-    """A window, but the last, of what other parties told, signed by them: rows to hold out, and row weights."""
+    """A window, but the last, of what other parties told, signed by them: rows to hold out, and row weights.
+
+    No moments come before the last.
+    """
 
     phase: ClassVar[str] = "framing"
-    reply: ClassVar[type[Message]] = ColumnsKept
+    reply: ClassVar[type[Message]] = Moments
 
     held_out: Annotated[SignedMarks | None, Reveals.ROW_IDS]
     weights: Annotated[SignedWeights | None, Reveals.ROW_WEIGHTS]
@@ -103,15 +109,6 @@ class BringColumns(Message, frozen=True):
     def window(self) -> Window:
         """Which rows."""
         return Window(self.first, self.stop, 1)
-
-
-class Moments(Message, frozen=True):
-    """Means and standard deviations of the party's features, over the rows that count, where columns are rescaled."""
-
-    phase: ClassVar[str] = "framing"
-
-    shift: Annotated[Floats | None, Reveals.MOMENTS]
-    scale: Annotated[Floats | None, Reveals.MOMENTS]
 
 
 class UseFrame(Message, frozen=True):
@@ -190,7 +187,7 @@ def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: S
             if any(columns)
         }
         if outbox:
-            checks.replies((yield outbox), ColumnsKept)
+            checks.replies((yield outbox), Moments)
     inbox = yield {
         card.name: UseFrame(side, scaling, split, *_told_to(card.name, marked, weights, -1)) for card in roster.cards
     }
@@ -337,7 +334,7 @@ def _answer_columns(state: PartyState, request: BringColumns, data: PartyData) -
     if request.stop == data.table.n_rows:
         raise checks.wrong(SERVER, request, "the last window, which comes with what it is for")
     here = arrived(state.learning, _what(columns), request, request.window, columns)
-    return replace(state, learning=here), ColumnsKept()
+    return replace(state, learning=here), Moments(None, None)
 
 
 def _what(columns: Columns) -> object:
