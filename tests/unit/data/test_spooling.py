@@ -367,7 +367,7 @@ def most_held(data: str, folder: Path) -> tuple[int, int]:
     return n_rows, n_bytes
 
 
-N_LARGE, N_COLUMNS = 1_000_000, 40  # 320 MB of numbers
+N_LARGE, N_COLUMNS = 800_000, 40  # 256 MB of numbers
 MOST_HELD = 110
 needs_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux, which tells of memory")
 
