@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -242,7 +243,7 @@ def test_who_waits_for_a_scheduler_is_told_so_within_two_seconds(path: Path, mon
     import dask
 
     told: list[str] = []
-    monkeypatch.setattr(dask_engine.warnings, "warn", lambda message, **_: told.append(message))
+    monkeypatch.setattr(warnings, "warn", lambda message, *_, **__: told.append(str(message)))
     rows = open_rows("the table", [path], NAMES)
     for seconds, n_told in ((1, 0), (3, 1)):
         with (
