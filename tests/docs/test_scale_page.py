@@ -23,7 +23,19 @@ def test_the_tables_are_those_of_the_stored_lines() -> None:
 
 def test_the_figure_can_be_drawn_from_them(tmp_path: Path) -> None:
     SCRIPT["draw"](LINES, tmp_path / "scale.svg")
+    assert "peak of memory" in (tmp_path / "scale.svg").read_text()
+    SCRIPT["draw"]([*LINES, *map(growth_line, (20_000_000, 100_000_000))], tmp_path / "scale.svg")
     assert "extrapolated" in (tmp_path / "scale.svg").read_text()
+
+
+def growth_line(n_rows: int) -> dict[str, Any]:
+    """Take a second for a million rows; what is held of small tables is more than a line through others would say."""
+    return {
+        "case": {"bench": "growth", "rows": n_rows, "columns": 10},
+        "seconds": {"fit": n_rows / 1e6 if n_rows >= 20_000_000 else 99.0},
+        "clock": {"fit": n_rows / 2e6},
+        "peak MB": 300 if n_rows >= 20_000_000 else 800,
+    }
 
 
 @pytest.mark.parametrize(
@@ -42,21 +54,13 @@ def test_what_was_refused_or_not_measured_meets_no_bar() -> None:
     assert "too many rows" in SCRIPT["refused"]([refused])
 
 
-def test_a_billion_rows_lie_on_the_line_through_the_largest_two() -> None:
-    lines = [
-        {
-            "case": {"bench": "growth", "rows": n_rows, "columns": 10},
-            "seconds": {"fit": n_rows / 1e6},
-            "clock": {"fit": n_rows / 2e6},
-            "peak MB": 300,
-        }
-        for n_rows in (10_000_000, 20_000_000, 100_000_000)
-    ]
+def test_a_billion_rows_lie_on_the_line_through_the_largest_two_that_keep_nothing() -> None:
+    lines = [growth_line(n_rows) for n_rows in (100_000, 1_000_000, 10_000_000, 20_000_000, 100_000_000)]
     seconds, clock, peak = SCRIPT["billion"](lines)
     assert seconds == {"fit": pytest.approx(1000.0)}
     assert clock == {"fit": pytest.approx(500.0)}
     assert peak == 300
-    assert SCRIPT["billion"](lines[:2]) is None, "of fewer rows scores are kept, and they say nothing of a billion"
+    assert SCRIPT["billion"](lines[:4]) is None, "small tables say nothing of it"
 
 
 def test_what_is_stored_is_not_measured_again_unless_told(tmp_path: Path) -> None:
