@@ -24,7 +24,6 @@ def test_the_tables_are_those_of_the_stored_lines() -> None:
 def test_the_figure_can_be_drawn_from_them(tmp_path: Path) -> None:
     SCRIPT["draw"](LINES, tmp_path / "scale.svg")
     assert "peak of memory" in (tmp_path / "scale.svg").read_text()
-    SCRIPT["draw"]([*LINES, *map(growth_line, (20_000_000, 100_000_000))], tmp_path / "scale.svg")
     assert "extrapolated" in (tmp_path / "scale.svg").read_text()
 
 

@@ -301,15 +301,8 @@ class PartyDesk:
     def _refuse(self, ask: Ask, request: Message | None, why: Refused) -> Answer:
         if ask.run in self._runs:
             self._runs[ask.run].refused = ask.number
-        self._log.write(
-            "refused",
-            run=ask.run,
-            number=ask.number,
-            server=self._server,
-            request=None if request is None else request.kind,
-            cause=why.cause,
-            reason=why.reason,
-        )
+        kind, why_not = None if request is None else request.kind, {"cause": why.cause, "reason": why.reason}
+        self._log.write("refused", run=ask.run, number=ask.number, server=self._server, request=kind, **why_not)
         return Answer(ask.run, ask.number, self._codec.encode(why))
 
     def _failure(self, run: str, error: Exception) -> Refused:

@@ -264,11 +264,7 @@ def test_who_waits_for_a_scheduler_is_told_so_within_two_seconds(path: Path, mon
     import dask
 
     told: list[str] = []
-<<<<<<< HEAD
-    monkeypatch.setattr(warnings, "warn", lambda message, **_: told.append(message))
-=======
     monkeypatch.setattr(warnings, "warn", lambda message, *_, **__: told.append(str(message)))
->>>>>>> wip21-files
     rows = open_rows("the table", [path], NAMES)
     for seconds, n_told in ((1, 0), (3, 1)):
         with (
