@@ -181,5 +181,5 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path) -> None:
 def test_labels_of_many_words_are_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not all words are kept of what is no label; those that are not are there all the same."""
     monkeypatch.setattr(key_and_label, "MOST_KEPT_LEVELS", 10)
-    words = pa.chunked_array([[f"w{piece}-{each}" for each in range(20)] + [None, " "] for piece in range(3)])
+    words = pa.chunked_array([[*(f"w{piece}-{each}" for each in range(20)), None, " "] for piece in range(3)])
     assert key_and_label._text_seen(pa.table({"name": words}), "name").missing == 6
