@@ -94,4 +94,3 @@ def _log1p(graph: Graph, values: str) -> str:
 
 def _marked(graph: Graph, made: list[str], gaps: str, indicator: bool) -> str:
     return joined(graph, [*made, graph.double(gaps)] if indicator else made)
-
