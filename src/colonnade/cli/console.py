@@ -40,11 +40,11 @@ def show_json(value: Any) -> None:
     typer.echo(msgspec.json.encode(value, enc_hook=lambda array: array.tolist()).decode())
 
 
-def write_new(path: Path, text: str) -> None:
+def write_new(path: Path, content: str | bytes) -> None:
     """Write a file that is not there yet."""
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        with path.open("xb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
     except FileExistsError:
         raise InputError(f"{path} is there already, and would be lost. Name another file with --out.") from None
     except OSError as error:

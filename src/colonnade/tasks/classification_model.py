@@ -234,13 +234,13 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         Returns
         -------
         onnx.ModelProto
-            Its outputs are `label`, (rows,), `probabilities`, (rows, n_classes), and `logits`, of which those of all `part`,
-            and the intercept, add up to the whole's.
+            Its outputs are `label`, (rows,), `probabilities`, (rows, n_classes), and `logits`: those of all `part`, and
+            the intercept, add up to the whole's.
 
         Examples
         --------
         >>> import numpy as np, onnx, colonnade as cn
-        >>> model = cn.ClassificationModel(np.array([[1.0, 2.0]]), np.array([-3.0]), ("no", "yes"), ("distance", "wind"))
+        >>> model = cn.ClassificationModel(np.array([[1.0, 2.0]]), np.array([-3.0]), ("no", "yes"), ("rain", "wind"))
         >>> [each.name for each in model.to_onnx().graph.output]
         ['label', 'probabilities', 'logits']
         """

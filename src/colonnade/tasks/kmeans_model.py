@@ -186,7 +186,7 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         Returns
         -------
         onnx.ModelProto
-            Its outputs are `label`, (rows,), `distances` to the centres, (rows, n_clusters), and `squared_distances`, of which
+            Its outputs are `label`, (rows,), `distances` to the centres, (rows, n_clusters), and `squared_distances`:
             those of all `part` add up to the whole's.
 
         Examples

@@ -1,7 +1,7 @@
 """Parts of moments, which come as whole microseconds since 1970 in UTC, the least whole number where one is missing.
 
-The calendar is computed with whole numbers, as https://howardhinnant.github.io/date_algorithms.html has it: a year begins
-in March, so that the leap day is its last, and eras of 400 years are alike.
+The calendar is computed with whole numbers, as https://howardhinnant.github.io/date_algorithms.html has it: a year
+begins in March, so that the leap day is its last, and eras of 400 years are alike.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ class _Calendar:
         return self._plus(self._graph.node("Sub", self._days, self._new_year(self._year())), 1)
 
     def _week(self) -> str:
-        """A week is of the year that its Thursday is in."""
+        """Count weeks of the year that the Thursday is in."""
         graph = self._graph
         thursday = self._plus(graph.node("Sub", self._days, self._weekday()), THURSDAY)
         since = graph.node("Sub", thursday, self._new_year(self._date(thursday)[0]))

@@ -1,6 +1,5 @@
 """Models as ONNX graphs that take columns as they came; each gives what its parts add up to, beside its predictions."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.preparation.columns import AnyColumn
-from colonnade.preparation.preparation import Preparation
-from colonnade.tasks.model_columns import columns_of
+from colonnade.tasks.model_columns import columns_of, preparation_of
 from colonnade.tasks.to_onnx.columns import finite, joined, kind_of, prepared
 from colonnade.tasks.to_onnx.graph import Graph, Kind, clean
 
@@ -85,19 +83,12 @@ def _sources(model: Any) -> list[Source]:
     return [source for party in parts for source in _sources_of(party, model)]
 
 
-def _sources_of(party: str, model: Any) -> Iterator[Source]:
+def _sources_of(party: str, model: Any) -> list[Source]:
     names = model.feature_names_in_[columns_of(model.parts_, party)] if model.parts_ else model.feature_names_in_
-    fitted = None if model.learned_from_ is None else model.learned_from_.preparations.get(party)
-    if fitted is None:
-        yield from (Source(party, name, None) for name in names)
-        return
-    preparation = Preparation.from_json(fitted.encode())
-    if len(preparation.names) != len(names):
-        raise InputError(
-            f"The model's preparation of columns of {party!r} makes other columns than the model has. Take the model's "
-            "files as they were written, or learn it again."
-        )
-    yield from (Source(party, column.column, column) for column in preparation.columns if column.names)
+    preparation = preparation_of(model, party)
+    if preparation is None:
+        return [Source(party, name, None) for name in names]
+    return [Source(party, column.column, column) for column in preparation.columns if column.names]
 
 
 @dataclass(frozen=True)

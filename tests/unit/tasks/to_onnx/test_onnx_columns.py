@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
-from onnx_trial import run_onnx
 
 from colonnade.errors import InputError
 from colonnade.preparation.columns import AnyColumn, CategoryColumn, DateColumn, NumberColumn, Scaled
@@ -18,6 +17,7 @@ from colonnade.preparation.rules import PARTS
 from colonnade.tasks.to_onnx.columns import kind_of, prepared
 from colonnade.tasks.to_onnx.dates import A_DAY, NO_MOMENT, SECOND
 from colonnade.tasks.to_onnx.graph import Graph, Kind
+from onnx_trial import run_onnx
 
 moderate = st.floats(-1e9, 1e9)
 finite = moderate | st.floats(-1e100, 1e100) | st.floats(-1e-6, 1e-6) | st.sampled_from([-1.0, 0.0, 1e-300])
@@ -44,9 +44,9 @@ def applied(column: AnyColumn, values: Any) -> npt.NDArray[np.float64]:
     return np.array(rows)
 
 
-def refused_whole(got: npt.NDArray[np.float64], want: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def refused_whole(got: npt.NDArray[np.float64], want: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
     """Where a row is refused one number of it need be NaN: it makes all that is computed of them NaN."""
-    bad = np.isnan(want).any(axis=1)
+    bad = np.asarray(np.isnan(want).any(axis=1))
     assert (np.isnan(got).any(axis=1) == bad).all()
     return bad
 
