@@ -37,15 +37,15 @@ def numbers(model: Any, X: Any) -> dict[str, npt.NDArray[Any]]:
     return {name: np.ascontiguousarray(np.asarray(X, dtype=np.float64)[:, [j]]) for j, name in enumerate(names)}
 
 
-def raw(model: Any, tables: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
+def fed(model: Any, tables: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     """Feed parties' tables as they are, as the guide has it: text empty and moments least where they are missing."""
     return {
-        each["name"]: _fed(pa.table(tables[each["party"]])[each["column"]], each["kind"])
+        each["name"]: _values(pa.table(tables[each["party"]])[each["column"]], each["kind"])
         for each in told(model)["inputs"]
     }
 
 
-def _fed(column: Any, kind: str) -> npt.NDArray[Any]:
+def _values(column: Any, kind: str) -> npt.NDArray[Any]:
     values: Sequence[Any]
     if kind == "number":
         values = np.array(column.cast(pa.float64()).to_numpy(), dtype=np.float64)

@@ -15,7 +15,7 @@ import colonnade as cn
 from colonnade.kernels.center_distances import CenterDistances
 from colonnade.tasks.to_onnx import graph as graphs
 from colonnade.tasks.to_onnx.graph import distinct
-from onnx_trial import numbers, raw, run_onnx, told
+from onnx_trial import fed, numbers, run_onnx, told
 
 CLASSES: list[tuple[Any, ...]] = [
     ("no", "yes"),
@@ -193,7 +193,7 @@ def test_prepared_columns_come_as_they_are(task: Any, label: str | None) -> None
     onnx_model = model.to_onnx()
     # Both have an age.
     assert [each.name for each in onnx_model.graph.input] == ["bank.age", "job", "seen", "shop.age"]
-    found = run_onnx(onnx_model, raw(onnx_model, tables()))
+    found = run_onnx(onnx_model, fed(onnx_model, tables()))
     expected = here.predict(model)
     first = next(iter(found.values()))
     if label == "late":
@@ -217,9 +217,9 @@ def test_parts_add_up_to_the_whole(task: Any, label: str | None, adding: str, tm
         onnx_model = part.to_onnx()
         assert told(onnx_model)["parties"] == [party]
         assert not any("shop" in each.value for each in onnx_model.metadata_props) or party == "shop"
-        total = total + run_onnx(onnx_model, raw(onnx_model, tables()))[adding]
+        total = total + run_onnx(onnx_model, fed(onnx_model, tables()))[adding]
     whole = model.to_onnx()
-    found = run_onnx(whole, raw(whole, tables()))
+    found = run_onnx(whole, fed(whole, tables()))
     np.testing.assert_allclose(total, found[adding], rtol=1e-9)
     if label == "score":
         np.testing.assert_allclose(total, here.predict(model), rtol=1e-6)
