@@ -1,6 +1,7 @@
 """`colonnade export` as a user runs it."""
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def test_a_whole_model_as_onnx(saved: tuple[Path, Any], tmp_path: Path) -> None:
     done = run("export", str(saved[0]), "-o", str(tmp_path / "model.onnx"))
     assert done.returncode == 0, done.stderr
     assert "Inputs: 'age', 'job', 'visits'.\nOutputs: 'prediction'." in done.stderr
+    assert stat.S_IMODE((tmp_path / "model.onnx").stat().st_mode) == 0o600
     model = onnx.load(tmp_path / "model.onnx")
     np.testing.assert_allclose(run_onnx(model, fed(model, tables()))["prediction"], saved[1], rtol=1e-6)
 

@@ -92,7 +92,7 @@ class Graph:
             [self._value(found, Kind.NUMBER, [ROWS])],
         )
         self._nodes = outside
-        return self.node("Scan", items, body=body, num_scan_inputs=1, scan_output_axes=[1])
+        return self.node("Transpose", self.node("Scan", items, body=body, num_scan_inputs=1), perm=[1, 0])
 
     def model(self, told: Mapping[str, str]) -> Any:
         """Close the graph: an `onnx.ModelProto`, which the checker has passed, that tells these things of itself."""
