@@ -1,7 +1,6 @@
 """Exported graphs, run by onnxruntime on tables as they come."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +45,7 @@ def fed(model: Any, tables: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
 
 
 def _values(column: Any, kind: str) -> npt.NDArray[Any]:
-    values: Sequence[Any]
+    values: npt.NDArray[Any]
     if kind == "number":
         values = np.array(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
     elif kind == "text":

@@ -47,7 +47,7 @@ class ColumnStep:
         """Do it with rows of a frame of this column, or, to shape them, of numbers."""
         work, name = STEPS[self._does][0], self._column.column
         if self._does == "shape":
-            return work(self._column, rows)
+            return np.asarray(work(self._column, rows))
         return np.concatenate([work(self._column, block) for block in cells(_table(rows, name), name)])
 
 

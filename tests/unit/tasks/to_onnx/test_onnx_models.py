@@ -180,7 +180,7 @@ def federation(label: str | None) -> cn.Federation:
     return cn.Federation([bank, cn.Party("shop", parts["shop"], prepare=cn.Prepare({"age": cn.Number(log=True)}))])
 
 
-TASKS = [
+TASKS: list[tuple[Any, str | None, str]] = [
     (cn.Regression(), "score", "prediction"),
     (cn.Classification(l2=1e-3), "late", "logits"),
     (cn.KMeans(n_clusters=3), None, "squared_distances"),
