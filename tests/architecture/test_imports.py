@@ -17,6 +17,8 @@ HEAVY = (
     "duckdb",
     "dask",
     "distributed",
+    "onnx",
+    "skops",
 )
 
 
