@@ -1,0 +1,1 @@
+"""Pages made of runs, for people who do not read terminals."""
