@@ -297,6 +297,38 @@ class Run(Generic[M]):
         # What is found when it is first read is handed on as it is.
         return replace(self, findings=self.findings.joined(found), **{name: vars(self)[name] for name in LAZY})
 
+    def report(self, path: AnyPath, *beside: "Run[Any]", plan: Any = None) -> Path:
+        """Write a page that shows the run to people who do not read terminals: one HTML file, which loads nothing.
+
+        Needs the extra `report`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; a report that is there is replaced, any other file is refused.
+        *beside : Run
+            Other runs, to compare excess and bytes with.
+        plan : Plan, optional
+            What was planned: what other budgets would buy.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn, tempfile
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9, 4), np.arange(9.0), [2, 2]))
+        >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20), seed=7)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.report(folder + "/page.html").name
+        'page.html'
+        """
+        from colonnade.report import write_report
+
+        return write_report([self, *beside], path, plan)
+
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
 

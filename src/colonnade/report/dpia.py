@@ -13,8 +13,8 @@ from colonnade.report.tables import name, printable
 from colonnade.run import Run
 
 MARK = "<!-- Colonnade disclosure sheet -->"
-# What Markdown would take for more than text.
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|~&:/@$^=\"'])")
+# What Markdown would take for more than text: anywhere, in what looks like an address, and where a line begins.
+SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$@^]|:(?=//)|(?<=[wW]{3})\.|^\s*(?:[-+=]|\d+(?=[.)])))")
 MOST_LINES = 1000
 
 
@@ -25,7 +25,7 @@ def sheet(run: Run[Any]) -> str:
 
 def escaped(text: str) -> str:
     """Make text of anyone's making stand for itself in Markdown, in one line."""
-    return SPECIAL.sub(r"\\\1", printable(text))
+    return SPECIAL.sub(r"\\\1", printable(text).strip())
 
 
 def _what(run: Run[Any]) -> Iterator[str]:

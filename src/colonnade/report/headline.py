@@ -71,17 +71,17 @@ def _how_good(run: Run[Any]) -> Iterator[str]:
         yield "How good it is on rows that it has not seen has not been measured."
         return
     measure = known.first_measure(report)
-    text = f"On {_rows_of(run, report)}, its {_spoken(measure.name)} is {measure.shown}"
+    text = f"On {_rows_of(run, report)}, the {_spoken(measure.name)} is {measure.shown}"
     interval = getattr(report, "auc_interval", None) if measure.name == "AUC" else None
     if interval is not None:
         text += f" ({known.quality(interval[0])} to {known.quality(interval[1])} with 95 % confidence)"
     if best is not None:
         text += f"; a model learned from all rows has {known.first_measure(best).shown} there"
-    gap = known.excess(run)
+    gap = run.findings.excess
     if gap is not None and gap >= 0:
-        text += f", so that its cost is {per_cent(gap)} above that"
+        text += f", so that the cost is {per_cent(gap)} above that"
     elif gap is not None:
-        text += f", so that its cost is {per_cent(-gap)} below that"
+        text += f", so that the cost is {per_cent(-gap)} below that"
     yield f"{text}."
 
 

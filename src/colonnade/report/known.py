@@ -69,14 +69,6 @@ def certificate(run: Run[Any]) -> Any:
     return run.findings.certificate
 
 
-def excess(run: Run[Any]) -> float | None:
-    """Say by what part of its cost a model of all rows is exceeded, where both are known."""
-    mine, best = evaluation(run), of_all_rows(run)
-    if mine is None or best is None or not best.cost > 0:
-        return None
-    return float(mine.cost / best.cost - 1)
-
-
 def label(run: Run[Any]) -> str | None:
     """Name the label, as its party does."""
     return next((card.label_name for card in run.roster.cards if card.label_name is not None), None)

@@ -149,10 +149,11 @@ def _by_class(run: Run[Any]) -> Section:
 
 def _centres(run: Run[Any]) -> Section:
     model, report = run.model, known.evaluation(run)
-    sizes = list(getattr(report, "cluster_sizes", ())) or None
+    sizes = list(getattr(report, "cluster_sizes", ()))
     values = np.where(np.abs(model.cluster_centers_) < NOTHING, 0.0, model.cluster_centers_)
     features, parties = own_names(model), _parties(run)
-    figure = figures.centres(values, features, parties, sizes)
+    # A file that somebody wrote may have others.
+    figure = figures.centres(values, features, parties, sizes if len(sizes) == len(values) else None)
     shown = values[:MOST_COLUMNS]
     lines = [
         [text(party), text(feature), *(number(each, value(each)) for each in column)]
@@ -161,7 +162,7 @@ def _centres(run: Run[Any]) -> Section:
     head = ["party", "feature", *(f"cluster {place}" for place in range(len(shown)))]
     tables = [table("Centres, in the data's own units", head, lines, all_of_it=ALL_OF_THE_MODEL)]
     words = ["A centre is the mean of its cluster's rows, column by column.", *_left_out(len(values), "clusters")]
-    if sizes is not None:
+    if sizes:
         tables.insert(0, _sizes(sizes))
     return Section("model", "Clusters", tuple(words), (Shown(figure),), tuple(tables))
 

@@ -45,7 +45,7 @@ def page(runs: Sequence[Run[Any]], plan: Plan | None = None) -> str:
         n_remarks=len(list(remarks(run))),
         tiles=list(headline.tiles(run)),
         sections=sections,
-        versions=run.versions,
+        version=f" {run.versions['colonnade']}" if "colonnade" in run.versions else "",
     )
     return found
 

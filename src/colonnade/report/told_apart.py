@@ -80,7 +80,7 @@ def _confusion(report: Any) -> Table:
     classes = [line.name for line in report.by_class]
     lines = [
         [text(each), *(number(weight, count(weight)) for weight in taken[:MOST_CLASSES])]
-        for each, taken in zip(classes, report.confusion, strict=True)
+        for each, taken in zip(classes, report.confusion, strict=False)
     ]
     head = ("class", *(f"taken for {name(each)}" for each in classes[:MOST_CLASSES]))
     return table("Who is taken for whom, rows", head, lines, all_of_it=ALL_OF_THE_REPORT)
