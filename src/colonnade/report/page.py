@@ -10,6 +10,7 @@ from typing import Any
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.planning.records import Plan
 from colonnade.report import headline, known
+from colonnade.report.figures import FIGURE_CSS, FIGURE_DARK, FIGURE_LIGHT
 from colonnade.report.frontier import frontier_section
 from colonnade.report.learned import model_section, weights_section
 from colonnade.report.remarks import remarks, remarks_section
@@ -34,7 +35,7 @@ def page(runs: Sequence[Run[Any]], plan: Plan | None = None) -> str:
         raise InputError("A report needs a run. Pass one.")
     run = runs[0]
     sections = [_checked(section) for section in _sections(runs, plan) if section is not None]
-    style, script = _asset("page.css"), _asset("page.js")
+    style, script = _style(), _asset("page.js")
     found: str = _template().render(
         mark=MARK,
         policy=_policy(style, script),
@@ -83,6 +84,14 @@ def _policy(style: str, script: str) -> str:
     allowed = {"style-src": style, "script-src": script}
     hashes = [f"{source} 'sha256-{_digest(text)}'" for source, text in allowed.items()]
     return "; ".join(["default-src 'none'", *hashes, "base-uri 'none'", "form-action 'none'"])
+
+
+def _style() -> str:
+    """Put the colours of the figures beside the page's own, theme by theme."""
+    own = _asset("page.css")
+    for mark, colours in (("/* figures: light */", FIGURE_LIGHT), ("/* figures: dark */", FIGURE_DARK)):
+        own = own.replace(mark, colours)
+    return FIGURE_CSS + own
 
 
 def _digest(text: str) -> str:
