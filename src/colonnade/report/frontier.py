@@ -51,7 +51,7 @@ def _of_runs(runs: Sequence[Run[Any]]) -> tuple[list[FrontierPoint], list[str]]:
         return [], [*said, "That cost is 0: there is no excess relative to it."]
     points = [
         FrontierPoint(_label(run, place), run.ledger.bytes, max(cost / least - 1, 0.0), None, None, run is runs[0])
-        for place, (run, cost) in enumerate(costs, start=1)
+        for place, (run, cost) in ((runs.index(run) + 1, (run, cost)) for run, cost in costs)
     ]
     return points, said
 
@@ -79,7 +79,7 @@ def _planned(plan: Plan) -> str:
 
 def _label(run: Run[Any], place: int) -> str:
     rows = "all rows" if known.took_all_rows(run) else f"{count(len(run.coreset))} rows"
-    return f"run {place}: {rows}"
+    return f"{'this run' if place == 1 else f'run {place}'}: {rows}"
 
 
 def _points(points: Sequence[FrontierPoint]) -> Table:
@@ -105,7 +105,7 @@ def _compared(runs: Sequence[Run[Any]]) -> Table:
         bound = None if found is None else found.relative_excess
         lines.append(
             (
-                number(place, f"run {place}"),
+                number(place, "this run" if place == 1 else f"run {place}"),
                 text(known.learned(run)),
                 text(run.sampler or run.coreset.sampler),
                 text(run.solver or ""),

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -24,6 +25,8 @@ from colonnade.run import Run
 
 # By this a file is known to be a page of ours, which the next one may replace.
 MARK = "<!doctype html>\n<!-- Colonnade report -->"
+# Between a number and its unit no line ends.
+UNIT = re.compile(r"(?<=\d) (?=(?:%|bytes?|[kMGTP]B|ms|s|min|h)\b|%)")
 MOST_BYTES = 1_500_000
 # A figure of more is left out: nobody can read it, and the page would be too large.
 MOST_FIGURE_BYTES = 110_000
@@ -111,4 +114,5 @@ def _template() -> Any:
             "A report is made with Jinja2, which is not here. Install the extra: pip install 'colonnade[report]'."
         ) from error
     around = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    around.filters["unbroken"] = lambda text: UNIT.sub("\u00a0", text)
     return around.from_string(_asset("page.html"))
