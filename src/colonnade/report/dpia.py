@@ -78,7 +78,7 @@ def _kept(run: Run[Any]) -> Iterator[str]:
     yield "## Limits"
     yield ""
     yield f"- {escaped(LIMITS)}"
-    yield f"- {escaped('Whether this is enough depends on the data, and on who the parties are. This sheet decides nothing.')}"
+    yield "- Whether this is enough depends on the data, and on who the parties are. This sheet decides nothing."
     for each in remarks(run):
         yield f"- {escaped(each)}"
     yield ""

@@ -35,7 +35,9 @@ def tiles(run: Run[Any]) -> Iterator[Tile]:
             "not known" if bound is None else f"at most {per_cent(bound)}",
             "certified, 95 % confidence" if found.trusted else "the certificate doubts this run",
         )
-    yield Tile("Sent", in_bytes(run.ledger.bytes), f"{per_cent(run.ledger.bytes / known.everything(run))} of everything")
+    yield Tile(
+        "Sent", in_bytes(run.ledger.bytes), f"{per_cent(run.ledger.bytes / known.everything(run))} of everything"
+    )
     if known.took_all_rows(run):
         yield Tile("Learned on", count(run.coreset.n_rows), "rows: all of them")
     else:
@@ -111,7 +113,9 @@ def sent(run: Run[Any]) -> str:
 def _rows_of(run: Run[Any], report: Any) -> str:
     if run.split is not None and report.table in ("same", None):
         return f"{count(report.n_evaluated)} rows that were held out"
-    return f"{count(report.n_evaluated)} rows" if report.table == "new rows" else f"all {count(report.n_evaluated)} rows"
+    return (
+        f"{count(report.n_evaluated)} rows" if report.table == "new rows" else f"all {count(report.n_evaluated)} rows"
+    )
 
 
 def _spoken(measure: str) -> str:

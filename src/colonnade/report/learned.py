@@ -33,7 +33,13 @@ def weights_section(run: Run[Any]) -> Section:
     )
     if known.took_all_rows(run):
         words = (f"All {count(size)} rows that count were taken, none stands for others.",)
-    shares = ((0.0, "least"), (0.25, "a quarter is below"), (0.5, "middle"), (0.75, "a quarter is above"), (1.0, "most"))
+    shares = (
+        (0.0, "least"),
+        (0.25, "a quarter is below"),
+        (0.5, "middle"),
+        (0.75, "a quarter is above"),
+        (1.0, "most"),
+    )
     lines = [
         (text(title), number(float(found), value(float(found))))
         for (_, title), found in zip(shares, np.quantile(coreset.weights, [share for share, _ in shares]), strict=True)

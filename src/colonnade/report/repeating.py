@@ -23,7 +23,13 @@ def repeat_section(run: Run[Any]) -> Section:
     facts = [(text(what), Cell(how[:2000])) for what, how in _facts(run)]
     tables = [table("How the run was made", ("what", "how"), facts, all_of_it="")]
     lines = [
-        (text(card.name), Cell(count(card.n_rows)), Cell(count(card.n_features)), text(card.label_name or ""), Cell(mark))
+        (
+            text(card.name),
+            Cell(count(card.n_rows)),
+            Cell(count(card.n_features)),
+            text(card.label_name or ""),
+            Cell(mark),
+        )
         for card in run.roster.cards
         for mark in [_fingerprint(run, card)]
     ]

@@ -70,5 +70,3 @@ def _messages(ledger: Ledger) -> Table:
 
 def _plain(written: str) -> float:
     return float(written.replace(",", ""))
-
-

@@ -37,9 +37,7 @@ class Table(NamedTuple):
     def numbers(self) -> frozenset[int]:
         """Which columns are numbers, and stand to the right."""
         return frozenset(
-            place
-            for place in range(len(self.head))
-            if any(line[place].number is not None for line in self.lines)
+            place for place in range(len(self.head)) if any(line[place].number is not None for line in self.lines)
         )
 
 
