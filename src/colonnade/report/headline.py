@@ -35,9 +35,8 @@ def tiles(run: Run[Any]) -> Iterator[Tile]:
             "not known" if bound is None else f"at most {per_cent(bound)}",
             "certified, 95 % confidence" if found.trusted else "the certificate doubts this run",
         )
-    yield Tile(
-        "Sent", in_bytes(run.ledger.bytes), f"{per_cent(run.ledger.bytes / known.everything(run))} of everything"
-    )
+    part = per_cent(run.ledger.bytes / known.everything(run))
+    yield Tile("Sent", in_bytes(run.ledger.bytes), f"{part} of sending every cell")
     if known.took_all_rows(run):
         yield Tile("Learned on", count(run.coreset.n_rows), "rows: all of them")
     else:

@@ -28,8 +28,8 @@ def first_measure(report: Report) -> Measure:
         number = getattr(report, field, None)
         if number is not None:
             return Measure(title, number, quality(number))
-    number = getattr(report, "cost_per_row", report.cost)
-    return Measure("Cost a row", number, value(number))
+    cost = float(getattr(report, "cost_per_row", report.cost))
+    return Measure("Cost a row", cost, value(cost))
 
 
 def measures(report: Report) -> list[Measure]:

@@ -3,8 +3,8 @@
 import math
 
 BYTE_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
-# Digits that a value is shown with. What is below the smallest is what rounding leaves of 0; what is above the largest is
-# told in trillions, and beyond a million of these it means nothing.
+# Digits that a value is shown with. What is below the smallest is what rounding leaves of 0; what is above the largest
+# is told in trillions, and beyond a million of these it means nothing.
 DIGITS = 4
 SMALLEST, LARGEST, TOO_LARGE = 1e-12, 1e12, 1e18
 # A share below this, in per cent, is told as less than it.

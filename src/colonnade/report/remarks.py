@@ -17,8 +17,8 @@ UNEVEN, ROWS_A_COEFFICIENT = 0.5, 10
 # Weights estimate the weight of all rows; a tenth off is several times what an honest draw of a thousand rows is.
 OFF = 0.1
 TABLES = {
-    "changed": "a table that changed since the model was learned: its numbers are neither of rows that it learned from, "
-    "nor of rows held out",
+    "changed": "a table that changed since the model was learned: its numbers are neither of rows that it learned "
+    "from, nor of rows held out",
     "aligned again": "records that were matched again since",
     "new rows": "other rows than those of the run",
 }
@@ -56,8 +56,8 @@ def _doubts(found: Any) -> Iterator[str]:
         )
     if found.gradient_p is not None and found.gradient_p < FALSE_ALARMS:
         yield (
-            "The certificate doubts the coreset: rows that the model has not seen pull it where an honest coreset would "
-            f"not have left it (p = {found.gradient_p:.4f}), so that its bound does not hold."
+            "The certificate doubts the coreset: rows that the model has not seen pull it where an honest coreset "
+            f"would not have left it (p = {found.gradient_p:.4f}), so that its bound does not hold."
         )
     if found.excess is None and found.why_no_bound is not None:
         yield f"The certificate gives no bound for how far the model is from the best: {found.why_no_bound}."
@@ -109,8 +109,8 @@ def _unmeasured(run: Run[Any]) -> Iterator[str]:
         )
     elif run.split is None and report.table != "new rows":
         yield (
-            "No rows were held out: the model was evaluated on rows that it could have learned from, which flatters it. "
-            "Hold out rows (split=cn.HoldOut(0.2))."
+            "No rows were held out: the model was evaluated on rows that it could have learned from, which flatters "
+            "it. Hold out rows (split=cn.HoldOut(0.2))."
         )
     if known.certificate(run) is None:
         yield "The run has no certificate: how far the model can be from the best possible is not known."

@@ -16,8 +16,8 @@ ALL_PARTIES = "All are in run.ledger.by_party()."
 def rounds_section(run: Run[Any]) -> Section:
     """Show the rounds as a sequence of messages."""
     words = (
-        f"In each round the server sends each party one request, and each answers once. {count(len(run.ledger))} messages "
-        f"in {count(known.rounds(run))} rounds, {in_bytes(run.ledger.bytes)} in all.",
+        "In each round the server sends each party one request, and each answers once. "
+        f"{count(len(run.ledger))} messages in {count(known.rounds(run))} rounds, {in_bytes(run.ledger.bytes)} in all.",
     )
     return Section("rounds", "Rounds", words, (Shown(figures.rounds(run.ledger), _messages(run.ledger)),))
 
@@ -26,7 +26,7 @@ def bytes_section(run: Run[Any]) -> Section:
     """Show who sent how much, and for what."""
     ledger = run.ledger
     largest = max(ledger.by_phase().items(), key=lambda each: each[1].bytes, default=None)
-    words = ()
+    words: tuple[str, ...] = ()
     if largest is not None and ledger.bytes:
         words = (f"Most was sent in the phase {largest[0]}: {per_cent(largest[1].bytes / ledger.bytes)} of all bytes.",)
     tables = (_sums("Bytes by party", "party", ledger), _sums("Bytes by phase", "phase", ledger))

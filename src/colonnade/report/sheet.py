@@ -54,5 +54,6 @@ def safeguards(run: Run[Any]) -> Iterator[str]:
         yield f"Only drawn rows were used: {count(len(set(run.coreset.rows.tolist())))} of {count(run.coreset.n_rows)}."
     if run.coreset.evidence is not None:
         yield "Draws were committed to before they were made, so that they can be checked afterwards (spot check)."
-    yield "Every message is on the ledger, with what it reveals; each party answers only what its owner's policy allows."
+    yield "Every message is on the ledger, with what it reveals."
+    yield "Each party answers only what its owner's policy allows."
     yield "Parties refuse questions that do not follow from the job that they were told of when the run began."

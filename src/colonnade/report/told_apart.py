@@ -37,7 +37,7 @@ def quality_section(run: Run[Any]) -> Section | None:
             shown.append(Shown(figures.roc(report.calibration, report.auc)))
     if hasattr(report, "confusion"):
         tables += [_classes(report), _confusion(report)]
-    words = ()
+    words: tuple[str, ...] = ()
     if hasattr(report, "calibration"):
         words = (
             "Calibration compares the chances that the model gives with what came true: on the diagonal, of 100 rows "
@@ -68,8 +68,13 @@ def _calibration(report: Any, of_what: str) -> Table:
 
 def _classes(report: Any) -> Table:
     lines = [
-        (text(line.name), number(line.support, count(line.support)), *map(_share, (line.precision, line.recall)))
-        + (Cell("") if line.auc is None else number(line.auc, known.quality(line.auc)),)
+        (
+            text(line.name),
+            number(line.support, count(line.support)),
+            _share(line.precision),
+            _share(line.recall),
+            Cell("") if line.auc is None else number(line.auc, known.quality(line.auc)),
+        )
         for line in report.by_class
     ]
     head = ("class", "rows", "precision", "recall", "AUC")
