@@ -4,21 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from colonnade.report.figures.sheet import Point
-
-
-class Box(NamedTuple):
-    """A rectangle of a sheet."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def meets(self, other: "Box") -> bool:
-        """Tell whether they share any place."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.top < other.bottom and other.top < self.bottom
+from colonnade.report.figures.sheet import Box, Point
 
 
 class Label(NamedTuple):
