@@ -18,7 +18,7 @@ MOST_CENTRES, MOST_FEATURES = 20, 24
 ROUNDING, TINY = 1e-12, 1e-15
 # Standardised differences that have the full colour, how full that is, so that numbers stay legible on it, and the
 # steps to it.
-FULL, OPACITY, STEPS = 2.0, 0.6, 8
+FULL, OPACITY, STEPS = 2.0, 0.55, 8
 # Where so many of the lines have numbers that fit, they are shown; otherwise signs.
 MOSTLY = 0.6
 ROW, HEADING = 21.0, 26.0
@@ -127,7 +127,7 @@ class _Map:
         self.written: list[tuple[float, float, str]] = []
         parties = list(dict.fromkeys(column.party for column in shown))
         y = 66.0 if sizes is not None else 22.0
-        self.sheet = Sheet(width, y + len(shown) * ROW + len(parties) * HEADING)
+        self.sheet = Sheet(width, y + len(shown) * ROW + len(parties) * HEADING + 30)
         self._draw_head(sizes)
         texts = [self._texts(column) for column in shown]
         numbers = sum(each is not None for each in texts) >= MOSTLY * len(shown)
@@ -138,10 +138,18 @@ class _Map:
                 y += HEADING
             self._add_line(column, texts[i] if numbers else None, y)
             y += ROW
+        self._draw_key(y + 16)
         for (role, opacity), places in self.filled.items():
             self.sheet.boxes(places, role, opacity=opacity)
         for x, middle, text in self.written:
             self.sheet.text(x, middle, text, size=self.size, align="center")
+
+    def _draw_key(self, y: float) -> None:
+        x = self.left
+        for role, text in (("series-2", "below the mean"), ("series-1", "above it")):
+            self.sheet.boxes([Box(x, y - 6, x + 12, y + 6)], role, opacity=OPACITY)
+            self.sheet.text(x + 18, y, text, size=SMALL, role="muted")
+            x += 34 + width_of(text, SMALL)
 
     def _draw_head(self, sizes: Sequence[float] | None) -> None:
         self.sheet.text(0, 10, "centre", role="muted", size=SMALL)
@@ -170,7 +178,7 @@ class _Map:
             return []
         largest = float(np.abs(column.values).max())
         for digits in (4, 3, 2):
-            decimals = min(digits - 1 - math.floor(math.log10(largest)), 300)
+            decimals = min(max(digits - 1 - math.floor(math.log10(largest)), 0), 300)
             texts = [value(round(float(column.values[number]), decimals), digits) for number in self.order]
             if max(width_of(text, self.size) for text in texts) <= self.cell - 4:
                 return texts

@@ -177,7 +177,7 @@ class _Across:
             linear = 10.0 ** max(smallest, -DECADES)
             axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
             limits = (1.6 * low if low < 0 else -linear / 2, 1.6 * high if high > 0 else linear / 2)
-            ticks = _both_sides(*limits, linear, most)
+            ticks = _both_sides(low, high, linear, most)
         else:
             margin = 0.05 * (high - low) or 1.0
             limits = (low - margin, high + margin)

@@ -125,13 +125,20 @@ class _Axes:
         """Say where a point is, or an end of its bounds."""
         return self.sheet.place(self.axes, _clipped(point.bytes, BYTE_LIMITS), self._height(excess))
 
+    def bounds(self, point: FrontierPoint) -> Box:
+        """Say where a point's bounds are."""
+        (x, bottom), (_, top) = (self.place(point, end) for end in (min(_ends(point)), max(_ends(point))))
+        return Box(x - 4, top, x + 4, bottom)
+
     def draw(self, point: FrontierPoint) -> None:
         """Draw a point and its bounds."""
         role = "series-1" if point.chosen else "ink"
-        if point.low is not None or point.high is not None:
-            (x, low), (_, high) = (self.place(point, end) for end in (min(_ends(point)), max(_ends(point))))
-            caps = [((x - 4, y), (x + 4, y)) for y in (low, high)]
-            self.sheet.lines([((x, low), (x, high)), *caps], role if point.chosen else "muted", 1.5)
+        if len(_ends(point)) > 1:
+            box = self.bounds(point)
+            middle = (box.left + box.right) / 2
+            caps = [((box.left, y), (box.right, y)) for y in (box.top, box.bottom)]
+            stem = ((middle, box.top), (middle, box.bottom))
+            self.sheet.lines([stem, *caps], role if point.chosen else "muted", 1.5)
         shape = "v" if point.excess < self.floor else "^" if point.excess > EXCESS_LIMITS[1] else "o"
         x, y = self.place(point, point.excess)
         self.sheet.mark(x, y, role, size=11 if point.chosen else 7, shape=shape, hollow=not point.chosen)
@@ -157,7 +164,8 @@ def _draw(points: Sequence[FrontierPoint], best: Sequence[FrontierPoint], width:
     names = [isolated(fitted(plain(point.label), 0.5 * width, SIZE, bold=point.chosen)) for point in points]
     widths = [width_of(name, SIZE, bold=point.chosen) for name, point in zip(names, points, strict=True)]
     places = [axes.place(point, point.excess) for point in points]
-    labels = placed(places, widths, Box(area.left, 18, width, area.bottom), height=SIZE + 4)
+    around = [axes.bounds(point) for point in points if len(_ends(point)) > 1]
+    labels = placed(places, widths, Box(area.left, 18, width, area.bottom), height=SIZE + 4, around=around)
     for point, name, label in zip(points, names, labels, strict=True):
         if label is not None:
             sheet.text(label.x, label.y, name, align=label.align, bold=point.chosen, halo=True)

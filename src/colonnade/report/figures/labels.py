@@ -15,9 +15,14 @@ class Label(NamedTuple):
     align: str
 
 
-def placed(points: Sequence[Point], widths: Sequence[float], area: Box, *, height: float) -> list[Label | None]:
-    """Find a place beside each point, those named first before the others; None where there is no room."""
-    taken = [Box(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+def placed(
+    points: Sequence[Point], widths: Sequence[float], area: Box, *, height: float, around: Sequence[Box] = ()
+) -> list[Label | None]:
+    """Find a place beside each point and around what else is there, for the first before the others.
+
+    None where there is no room.
+    """
+    taken = [*around, *(Box(x - 6, y - 6, x + 6, y + 6) for x, y in points)]
     found: list[Label | None] = []
     for (x, y), width in zip(points, widths, strict=True):
         label = _first_free(x, y, width, height, taken, area)

@@ -140,10 +140,11 @@ class _Diagram:
         for i, (name, x) in enumerate([(server, self.server), *self.places.items()]):
             y = 28.0 if self.lifted and i % 2 == 0 else 10.0
             self.sheet.line([(x, y + 10), (x, self.floor)], "grid", 1.5)
-            space = min(room, 2 * (self.sheet.width - x)) if i else 2 * self.server - 66
+            space = min(room, 2 * (self.sheet.width - x)) if i else 2 * self.server
             shown = isolated(fitted(plain(name), space, SIZE, bold=True))
             self.sheet.text(x, y, shown, align="center", bold=True, halo=True)
-        self.sheet.text(0, 28.0 if self.lifted else 10.0, "round", role="muted", size=SMALL)
+        if server == SERVER:
+            self.sheet.text(0, 28.0 if self.lifted else 10.0, "round", role="muted", size=SMALL)
 
     def _draw_arrows(self, shown: Sequence[Arrow]) -> None:
         y, before = self.top, None

@@ -11,6 +11,8 @@ from colonnade.report.numbers import count, per_cent, value
 
 TITLE = "Weights of the coreset's rows"
 BINS = 24
+# Powers of ten that are drawn at most, and the least between both ends of the axis.
+LARGEST_POWER, LEAST_SPREAD = 290.0, 0.6
 
 
 def weights(coreset: Coreset) -> Figure:
@@ -80,9 +82,8 @@ def _draw(positive: Floats, width: float) -> Sheet:
 
 
 def _edges(positive: Floats, n_bins: int) -> list[float]:
-    # In logarithms: a product of the largest and the smallest could be out of range.
-    low, high = np.log10(positive.min()), np.log10(positive.max())
-    if high - low < 0.3:
-        low, high = (low + high) / 2 - 0.3, (low + high) / 2 + 0.3
-    low, high = max(low, -300.0), min(high, 300.0)
+    # In logarithms: a product of the largest and the smallest could be out of range. Nor can any size be drawn.
+    low, high = np.clip(np.log10([positive.min(), positive.max()]), -LARGEST_POWER, LARGEST_POWER)
+    if high - low < LEAST_SPREAD:
+        low, high = (low + high - LEAST_SPREAD) / 2, (low + high + LEAST_SPREAD) / 2
     return [float(edge) for edge in 10 ** np.linspace(low, high, n_bins + 1)]
