@@ -38,10 +38,11 @@ def calibration(lines: Sequence[CalibrationLine]) -> Figure:
 
 def _words(lines: Sequence[CalibrationLine]) -> str:
     worst = max(lines, key=lambda line: abs(line.predicted - line.observed))
+    n_rows = count(sum(line.support for line in lines))
     return (
-        f"Groups of rows by the chance they were given: {len(lines)} groups, {count(sum(line.support for line in lines))} "
-        f"rows. On the dashed line, chances are exactly right. Furthest from it: given {per_cent(worst.predicted)}, came "
-        f"true for {per_cent(worst.observed)} of {count(worst.support)} rows. Larger marks are of more rows."
+        f"Groups of rows by the chance they were given: {len(lines)} groups, {n_rows} rows. On the dashed line, "
+        f"chances are exactly right. Furthest from it: given {per_cent(worst.predicted)}, came true for "
+        f"{per_cent(worst.observed)} of {count(worst.support)} rows. Larger marks are of more rows."
     )
 
 
@@ -54,7 +55,7 @@ def _draw(lines: Sequence[CalibrationLine], width: float) -> Sheet:
     for axis in (axes.xaxis, axes.yaxis):
         set_ticks(axis, even_ticks(0, high, 5), per_cent_tick)
     sheet.text(0, 9, "share that came true", role="muted", size=SMALL)
-    sheet.text(left + side, HALF - 10, "chance given", role="muted", size=SMALL, align="right")
+    sheet.text(left + side, HALF - 8, "chance given", role="muted", size=SMALL, align="right")
     sheet.line([sheet.place(axes, 0, 0), sheet.place(axes, high, high)], "muted", 1.2, dashes=(4, 3))
     places = [sheet.place(axes, line.predicted, line.observed) for line in lines]
     if len(places) > 1:

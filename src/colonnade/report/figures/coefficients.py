@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Sheet, figure, note
 from colonnade.report.figures.ticks import even_ticks, set_ticks
-from colonnade.report.figures.words import fitted, isolated, listed, plain
+from colonnade.report.figures.words import fitted, isolated, listed, plain, width_of
 from colonnade.report.numbers import count, value
 
 TITLE = "Coefficients by party"
@@ -16,6 +16,8 @@ MOST = 40
 ROUNDING = 1e-15
 # Where the largest is this many times the middle one, the axis is logarithmic on both sides of 0, over so many decades.
 EVEN, DECADES = 30.0, 5
+# Exponents between which matplotlib draws what it is given; others are cut off there.
+EXPONENTS = (-290, 290)
 ROW, HEADING = 20.0, 28.0
 
 
@@ -47,8 +49,8 @@ def coefficients(rows: Sequence[CoefficientBar]) -> Figure:
     Parameters
     ----------
     rows : sequence of CoefficientBar
-        Of more than 40 those that stand out most are drawn: by their value over the width of their intervals, if all
-        have some, by their value otherwise.
+        Of more than 40 those that stand out most are drawn: by their value over the width of their intervals, if half
+        of them have some, by their value otherwise.
 
     Returns
     -------
@@ -57,37 +59,42 @@ def coefficients(rows: Sequence[CoefficientBar]) -> Figure:
 
     Examples
     --------
-    >>> drawn = coefficients([CoefficientBar("airline", "distance", 1.5, 1.2, 1.8), CoefficientBar("weather", "wind", 0.0)])
-    >>> "1.5 (1.2 to 1.8)" in drawn.svg
+    >>> rows = [CoefficientBar("airline", "distance", 1.5, 1.2, 1.8), CoefficientBar("weather", "wind", 0.0)]
+    >>> "1.5 (1.2 to 1.8)" in coefficients(rows).svg
     True
     """
-    finite = [_rounded(row, max(abs(each.value) for each in rows)) for row in rows if math.isfinite(row.value)]
+    finite = [row for row in rows if math.isfinite(row.value)]
     if not finite:
         return note(TITLE, "The model has no coefficients.")
-    all_have = all(_has_interval(row) for row in finite)
-    ranked = sorted(finite, key=lambda row: -(_standing(row) if all_have else abs(row.value)))
+    largest = max(abs(row.value) for row in finite)
+    finite = [row._replace(value=0.0) if abs(row.value) <= ROUNDING * largest else row for row in finite]
+    by_interval = 2 * sum(map(_has_interval, finite)) >= len(finite)
+    ranked = sorted(finite, key=lambda row: -(_standing(row) if by_interval else abs(row.value)))
     shown, rest = ranked[:MOST], ranked[MOST:]
     groups = {party: [row for row in shown if row.party == party] for party in dict.fromkeys(r.party for r in finite)}
     groups = {party: own for party, own in groups.items() if own}
     return figure(TITLE, _words(finite, rest), lambda width: _draw(groups, width))
 
 
-def _rounded(row: CoefficientBar, largest: float) -> CoefficientBar:
-    return row._replace(value=0.0) if abs(row.value) <= ROUNDING * largest else row
-
-
 def _has_interval(row: CoefficientBar) -> bool:
     return row.low is not None and row.high is not None and math.isfinite(row.low) and math.isfinite(row.high)
 
 
+def _interval(row: CoefficientBar) -> tuple[float, float]:
+    return row.low or 0.0, row.high or 0.0
+
+
 def _standing(row: CoefficientBar) -> float:
-    width = (row.high or 0.0) - (row.low or 0.0)
-    return abs(row.value) / width if width > 0 else math.inf if row.value else 0.0
+    if not _has_interval(row):
+        return 0.0
+    low, high = _interval(row)
+    return abs(row.value) / (high - low) if high > low else math.inf if row.value else 0.0
 
 
 def _sure(row: CoefficientBar) -> bool:
     """Tell whether the interval leaves 0 out."""
-    return _has_interval(row) and ((row.low or 0.0) > 0 or (row.high or 0.0) < 0)
+    low, high = _interval(row)
+    return _has_interval(row) and (low > 0 or high < 0)
 
 
 def _words(finite: Sequence[CoefficientBar], rest: Sequence[CoefficientBar]) -> str:
@@ -110,62 +117,77 @@ def _words(finite: Sequence[CoefficientBar], rest: Sequence[CoefficientBar]) -> 
 def _draw(groups: dict[str, list[CoefficientBar]], width: float) -> Sheet:
     wide = width == WIDE
     shown = [row for own in groups.values() for row in own]
-    top, bottom = 4.0, 26.0
     body = len(groups) * HEADING + len(shown) * ROW
-    sheet = Sheet(width, top + body + bottom)
-    left, right = (160.0, 176.0) if wide else (112.0, 70.0)
-    axes = sheet.axes(left, top, width - left - right, body)
-    _scale(axes, shown, 6 if wide else 3)
-    axes.set(ylim=(body, 0))
-    axes.set_yticks([])
-    zero = sheet.place(axes, 0, 0)[0]
-    sheet.line([(zero, top), (zero, top + body)], "muted", 1.0)
-    y = top
+    sheet = Sheet(width, body + 26)
+    left, room = (150.0, 190.0) if wide else (108.0, 74.0)
+    across = _Across(shown, sheet.axes(left, 4, width - left - room - 12, body), 6 if wide else 3)
+    across.axes.set(ylim=(body, 0))
+    across.axes.set_yticks([])
+    zero = sheet.place(across.axes, 0, 0)[0]
+    sheet.lines([((zero, 4), (zero, 4 + body))], "muted")
+    y = 4.0
     for party, own in groups.items():
-        name = isolated(fitted(plain(party), width - 8, SIZE))
-        sheet.text(0, y + HEADING - 9, name, bold=True, halo=True)
+        sheet.text(0, y + HEADING - 9, isolated(fitted(plain(party), width, SIZE, bold=True)), bold=True, halo=True)
         y += HEADING
         for row in own:
-            _draw_row(sheet, axes, row, y + ROW / 2, left, wide=wide)
+            feature = isolated(fitted(plain(row.feature), left - 10, SMALL))
+            sheet.text(left - 10, y + ROW / 2, feature, size=SMALL, align="right")
+            _draw_mark(sheet, across, row, y + ROW / 2)
+            sheet.text(width - room, y + ROW / 2, _told(row, room), size=SMALL, role="muted")
             y += ROW
     return sheet
 
 
-def _draw_row(sheet: Sheet, axes: Any, row: CoefficientBar, y: float, left: float, *, wide: bool) -> None:
-    sheet.text(left - 10, y, isolated(fitted(plain(row.feature), left - 10, SMALL)), size=SMALL, align="right")
-    text = value(row.value)
-    low, high = axes.get_xlim()
+def _draw_mark(sheet: Sheet, across: "_Across", row: CoefficientBar, y: float) -> None:
     if _has_interval(row):
-        ends = [sheet.place(axes, min(max(end or 0.0, low), high), 0)[0] for end in (row.low, row.high)]
-        sheet.line([(ends[0], y), (ends[1], y)], "series-1", 2.0)
-        if wide:
-            text += f" ({value(row.low or 0.0)} to {value(row.high or 0.0)})"
-    x = sheet.place(axes, row.value, 0)[0]
-    sheet.mark(x, y, "series-1", size=7.5, hollow=_has_interval(row) and not _sure(row))
-    room = 176.0 if wide else 70.0
-    sheet.text(sheet.width - room + 12, y, fitted(text, room - 12, SMALL), size=SMALL, role="muted")
+        low, high = ((sheet.place(across.axes, across.at(end), 0)[0], y) for end in _interval(row))
+        sheet.lines([(low, high)], "series-1", 2.0)
+    hollow = _has_interval(row) and not _sure(row)
+    sheet.mark(sheet.place(across.axes, across.at(row.value), 0)[0], y, "series-1", size=7.5, hollow=hollow)
 
 
-def _scale(axes: Any, shown: Sequence[CoefficientBar], most: int) -> None:
-    sizes = sorted(abs(row.value) for row in shown if row.value)
-    # An interval may be far wider than any value: what is beyond is cut off, and told in numbers.
-    reach = 3 * sizes[-1] if sizes else 1.0
-    ends = [0.0, *(row.value for row in shown)]
-    for row in shown:
-        if _has_interval(row):
-            ends += [min(max(end or 0.0, -reach), reach) for end in (row.low, row.high)]
-    low, high = min(ends), max(ends)
-    if sizes and sizes[-1] > EVEN * sizes[len(sizes) // 2]:
-        power = math.floor(math.log10(sizes[-1]))
-        linear = 10.0 ** max(math.floor(math.log10(sizes[0])), power - DECADES)
-        axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
-        ticks = _both_sides(low, high, linear, most)
-        axes.set(xlim=(1.6 * low if low < 0 else -linear / 2, 1.6 * high if high > 0 else linear / 2))
-    else:
-        margin = 0.05 * (high - low) or 1.0
-        axes.set(xlim=(low - margin, high + margin))
-        ticks = even_ticks(low - margin, high + margin, most)
-    set_ticks(axes.xaxis, ticks, lambda tick: value(tick, 3))
+def _told(row: CoefficientBar, room: float) -> str:
+    """Write a coefficient and its interval with as many digits as there is room for."""
+    texts = []
+    if _has_interval(row):
+        low, high = _interval(row)
+        texts = [f"{value(row.value, n)} ({value(low, n)} to {value(high, n)})" for n in (4, 3, 2)]
+    texts += [value(row.value, n) for n in (4, 3)]
+    return next((text for text in texts if width_of(text, SMALL) <= room), f"{row.value:.2e}")
+
+
+class _Across:
+    """The axis of values: even, or logarithmic on both sides of 0.
+
+    Values are drawn as multiples of a power of ten, so that none is too large or too small for matplotlib.
+    """
+
+    def __init__(self, shown: Sequence[CoefficientBar], axes: Any, most: int) -> None:
+        self.axes = axes
+        sizes = sorted(abs(row.value) for row in shown if row.value)
+        power = math.floor(math.log10(sizes[-1])) if sizes else 0
+        self.unit = 10.0 ** min(max(power, EXPONENTS[0]), EXPONENTS[1])
+        # An interval may be far wider than any value: what is beyond is cut off, and told in numbers.
+        self.reach = 30.0
+        ends = [0.0, *(self.at(row.value) for row in shown)]
+        ends += [self.at(end) for row in shown if _has_interval(row) for end in _interval(row)]
+        low, high = min(ends), max(ends)
+        if sizes and sizes[-1] / EVEN > sizes[len(sizes) // 2]:
+            smallest = math.floor(math.log10(max(sizes[0] / self.unit, 1e-300)))
+            linear = 10.0 ** max(smallest, -DECADES)
+            axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
+            limits = (1.6 * low if low < 0 else -linear / 2, 1.6 * high if high > 0 else linear / 2)
+            ticks = _both_sides(low, high, linear, most)
+        else:
+            margin = 0.05 * (high - low) or 1.0
+            limits = (low - margin, high + margin)
+            ticks = even_ticks(*limits, most)
+        axes.set(xlim=limits)
+        set_ticks(axes.xaxis, ticks, lambda tick: value(tick * self.unit, 3))
+
+    def at(self, number: float) -> float:
+        """Say where a value is on the axis."""
+        return min(max(number / self.unit, -self.reach), self.reach)
 
 
 def _both_sides(low: float, high: float, linear: float, most: int) -> list[float]:
@@ -173,4 +195,6 @@ def _both_sides(low: float, high: float, linear: float, most: int) -> list[float
     sides = (low < -linear) + (high > linear)
     step = max(1, math.ceil((last - first + 1) * sides / most))
     sizes = [10.0**power for power in range(last, first - 1, -step)]
+    # Near 0 they would lie on each other.
+    sizes = [size for size in sizes if size > 5 * linear] or sizes[:1]
     return [0.0, *(size for size in sizes if size <= high), *(-size for size in sizes if -size >= low)]

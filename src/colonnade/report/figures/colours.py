@@ -43,7 +43,7 @@ def _rules() -> str:
         for role, colour in LIGHT.items()
     )
     return (
-        ".fig{display:block;width:100%;height:auto;margin:0 auto;"
+        ".fig{display:block;width:100%;height:auto;"
         "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}"
         ".fig-wide{max-width:900px}.fig-narrow{display:none;max-width:480px}.fig-half{max-width:440px}"
         f"@media (max-width:{BREAK - 1}px){{.fig-wide{{display:none}}.fig-narrow{{display:block}}}}" + painted

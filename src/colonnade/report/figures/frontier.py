@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from colonnade.report.figures.figure import Figure
-from colonnade.report.figures.labels import Box, placed
-from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Sheet, figure, note
+from colonnade.report.figures.labels import placed
+from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Box, Point, Sheet, figure, note
 from colonnade.report.figures.ticks import bytes_tick, log_ticks, per_cent_tick, set_ticks
 from colonnade.report.figures.words import fitted, isolated, listed, plain, width_of
 from colonnade.report.numbers import in_bytes, per_cent
 
 TITLE = "Excess loss against bytes sent"
-# Excess and bytes beyond these are drawn at the edge, by an arrowhead.
+# Excess and bytes beyond these are drawn at the edge, excess by an arrowhead; no excess at all is drawn so many times
+# lower than the least that there is.
 EXCESS_LIMITS, BYTE_LIMITS = (1e-6, 1e3), (1.0, 1e16)
+BELOW = 4.0
 # Points that are drawn: the chosen ones and those of the frontier first.
 MOST = 60
 
@@ -80,89 +82,100 @@ def _best(points: Sequence[FrontierPoint]) -> list[FrontierPoint]:
 
 
 def _words(points: Sequence[FrontierPoint], best: Sequence[FrontierPoint]) -> str:
-    chosen = [point for point in points if point.chosen]
-    told = "; ".join(
-        f"{isolated(plain(point.label, 40))} sends {in_bytes(point.bytes)} and is {per_cent(point.excess)} above the best"
-        for point in chosen[:3]
-    )
-    ends = (
-        f"From {in_bytes(best[0].bytes)} at an excess of {per_cent(best[0].excess)} to {in_bytes(best[-1].bytes)} at "
-        f"{per_cent(best[-1].excess)}."
-    )
+    text = f"{_told(best[0])} sends {in_bytes(best[0].bytes)} at an excess of {per_cent(best[0].excess)}"
+    if len(best) > 1:
+        text += f", {_told(best[-1])} {in_bytes(best[-1].bytes)} at {per_cent(best[-1].excess)}"
+    chosen = [
+        f"{_told(point)}, {in_bytes(point.bytes)} at {per_cent(point.excess)}" for point in points if point.chosen
+    ]
+    if chosen:
+        text += f". The filled mark: {'; '.join(chosen[:3])}"
     beaten = [point.label for point in points if point not in best]
-    others = f" Others are beaten in both: {listed(beaten)}." if beaten else ""
-    chosen_words = f" Chosen: {told}." if told else ""
-    return f"{ends}{chosen_words}{others} Lower and further left is better; both axes are logarithmic."
+    if beaten:
+        text += f". Beaten in both: {listed(beaten)}"
+    return f"{text}. Lower and further left is better; both axes are logarithmic."
+
+
+def _told(point: FrontierPoint) -> str:
+    return isolated(plain(point.label, 40))
+
+
+class _Axes:
+    """Axes for these points, and what is drawn on them."""
+
+    def __init__(self, sheet: Sheet, area: Box, points: Sequence[FrontierPoint], most: int) -> None:
+        self.sheet = sheet
+        ends = [end for point in points for end in _ends(point)]
+        above = [end for end in ends if end > EXCESS_LIMITS[0]]
+        self.floor = max(EXCESS_LIMITS[0], min(above, default=EXCESS_LIMITS[0]) / BELOW)
+        if min(ends) > EXCESS_LIMITS[0]:
+            self.floor = EXCESS_LIMITS[0]
+        self.axes = sheet.axes(area.left, area.top, area.right - area.left, area.bottom - area.top)
+        self.axes.set(xscale="log", yscale="log")
+        x = _room([_clipped(point.bytes, BYTE_LIMITS) for point in points])
+        y = _room([self._height(end) for end in ends])
+        self.axes.set(xlim=x, ylim=y)
+        set_ticks(self.axes.xaxis, log_ticks(*x, most), bytes_tick)
+        set_ticks(self.axes.yaxis, log_ticks(*y, 7), per_cent_tick)
+
+    def _height(self, excess: float) -> float:
+        return _clipped(excess, (self.floor, EXCESS_LIMITS[1]))
+
+    def place(self, point: FrontierPoint, excess: float) -> Point:
+        """Say where a point is, or an end of its bounds."""
+        return self.sheet.place(self.axes, _clipped(point.bytes, BYTE_LIMITS), self._height(excess))
+
+    def bounds(self, point: FrontierPoint) -> Box:
+        """Say where a point's bounds are."""
+        (x, bottom), (_, top) = (self.place(point, end) for end in (min(_ends(point)), max(_ends(point))))
+        return Box(x - 4, top, x + 4, bottom)
+
+    def draw(self, point: FrontierPoint) -> None:
+        """Draw a point and its bounds."""
+        role = "series-1" if point.chosen else "ink"
+        if len(_ends(point)) > 1:
+            box = self.bounds(point)
+            middle = (box.left + box.right) / 2
+            caps = [((box.left, y), (box.right, y)) for y in (box.top, box.bottom)]
+            stem = ((middle, box.top), (middle, box.bottom))
+            self.sheet.lines([stem, *caps], role if point.chosen else "muted", 1.5)
+        shape = "v" if point.excess < self.floor else "^" if point.excess > EXCESS_LIMITS[1] else "o"
+        x, y = self.place(point, point.excess)
+        self.sheet.mark(x, y, role, size=11 if point.chosen else 7, shape=shape, hollow=not point.chosen)
+
+
+def _ends(point: FrontierPoint) -> list[float]:
+    return [each for each in (point.excess, point.low, point.high) if each is not None and not math.isnan(each)]
 
 
 def _draw(points: Sequence[FrontierPoint], best: Sequence[FrontierPoint], width: float) -> Sheet:
-    height = 360.0 if width == WIDE else 330.0
+    wide = width == WIDE
+    height = 350.0 if wide else 330.0
     sheet = Sheet(width, height)
-    left, top, right, bottom = 52.0, 30.0, 14.0, 44.0
-    axes = sheet.axes(left, top, width - left - right, height - top - bottom)
-    _scale(axes, points, most=7 if width == WIDE else 4)
-    sheet.text(0, 10, "excess over the best possible", role="muted", size=SMALL)
-    sheet.text(width - right, height - 10, "bytes sent", role="muted", size=SMALL, align="right")
-    line = [sheet.place(axes, *_within(point)) for point in best if point in points]
+    area = Box(56, 28, width - 12, height - 40)
+    axes = _Axes(sheet, area, points, most=7 if wide else 4)
+    sheet.text(0, 9, "excess over the best possible", role="muted", size=SMALL)
+    sheet.text(area.right, height - 8, "bytes sent", role="muted", size=SMALL, align="right")
+    line = [axes.place(point, point.excess) for point in best if point in points]
     if len(line) > 1:
         sheet.line(line, "muted", 1.0, dashes=(3, 3))
-    places = [sheet.place(axes, *_within(point)) for point in points]
-    for point, (x, y) in zip(points, places, strict=True):
-        _whisker(sheet, axes, point, x)
-        edge = (
-            {"shape": "v"}
-            if point.excess < EXCESS_LIMITS[0]
-            else {"shape": "^"}
-            if point.excess > EXCESS_LIMITS[1]
-            else {}
-        )
-        if point.chosen:
-            sheet.mark(x, y, "series-1", size=11, **edge)
-        else:
-            sheet.mark(x, y, "ink", size=7, hollow=True, **edge)
-    names = [isolated(fitted(plain(point.label), 0.5 * width, SIZE)) for point in points]
-    area = Box(0, top - 12, width, height - bottom)
-    labels = placed(places, [width_of(name, SIZE) for name in names], area, height=SIZE + 4)
+    for point in reversed(points):
+        axes.draw(point)
+    names = [isolated(fitted(plain(point.label), 0.5 * width, SIZE, bold=point.chosen)) for point in points]
+    widths = [width_of(name, SIZE, bold=point.chosen) for name, point in zip(names, points, strict=True)]
+    places = [axes.place(point, point.excess) for point in points]
+    around = [axes.bounds(point) for point in points if len(_ends(point)) > 1]
+    labels = placed(places, widths, Box(area.left, 18, width, area.bottom), height=SIZE + 4, around=around)
     for point, name, label in zip(points, names, labels, strict=True):
         if label is not None:
             sheet.text(label.x, label.y, name, align=label.align, bold=point.chosen, halo=True)
     return sheet
 
 
-def _whisker(sheet: Sheet, axes: Any, point: FrontierPoint, x: float) -> None:
-    if point.low is None and point.high is None:
-        return
-    ends = [_clipped(point.excess if end is None or math.isnan(end) else end, EXCESS_LIMITS) for end in point[3:5]]
-    (low, high) = (sheet.place(axes, _within(point)[0], end)[1] for end in ends)
-    role = "series-1" if point.chosen else "muted"
-    sheet.line([(x, low), (x, high)], role, 1.5)
-    for y in (low, high):
-        sheet.line([(x - 4, y), (x + 4, y)], role, 1.5)
-
-
-def _scale(axes: Any, points: Sequence[FrontierPoint], most: int) -> None:
-    spread = [
-        _clipped(excess, EXCESS_LIMITS)
-        for point in points
-        for excess in (point.excess, point.low, point.high)
-        if excess is not None and not math.isnan(excess)
-    ]
-    axes.set(xscale="log", yscale="log")
-    x = _room([_clipped(point.bytes, BYTE_LIMITS) for point in points])
-    y = _room(spread)
-    axes.set(xlim=x, ylim=y)
-    set_ticks(axes.xaxis, log_ticks(*x, most), bytes_tick)
-    set_ticks(axes.yaxis, log_ticks(*y, 6), per_cent_tick)
-
-
 def _room(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
-    margin = max((high / low) ** 0.08, 1.6)
+    margin = max((high / low) ** 0.06, 1.6)
     return low / margin, high * margin
-
-
-def _within(point: FrontierPoint) -> tuple[float, float]:
-    return _clipped(point.bytes, BYTE_LIMITS), _clipped(point.excess, EXCESS_LIMITS)
 
 
 def _clipped(number: float, limits: tuple[float, float]) -> float:

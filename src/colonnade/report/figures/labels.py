@@ -4,21 +4,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from colonnade.report.figures.sheet import Point
-
-
-class Box(NamedTuple):
-    """A rectangle of a sheet."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def meets(self, other: "Box") -> bool:
-        """Tell whether they share any place."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.top < other.bottom and other.top < self.bottom
+from colonnade.report.figures.sheet import Box, Point
 
 
 class Label(NamedTuple):
@@ -29,9 +15,14 @@ class Label(NamedTuple):
     align: str
 
 
-def placed(points: Sequence[Point], widths: Sequence[float], area: Box, *, height: float) -> list[Label | None]:
-    """Find a place beside each point, those named first before the others; None where there is no room."""
-    taken = [Box(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+def placed(
+    points: Sequence[Point], widths: Sequence[float], area: Box, *, height: float, around: Sequence[Box] = ()
+) -> list[Label | None]:
+    """Find a place beside each point and around what else is there, for the first before the others.
+
+    None where there is no room.
+    """
+    taken = [*around, *(Box(x - 6, y - 6, x + 6, y + 6) for x, y in points)]
     found: list[Label | None] = []
     for (x, y), width in zip(points, widths, strict=True):
         label = _first_free(x, y, width, height, taken, area)

@@ -80,7 +80,7 @@ def _draw(points: Sequence[Point], auc: float | None, width: float) -> Sheet:
     for axis in (axes.xaxis, axes.yaxis):
         set_ticks(axis, even_ticks(0, 1, 5), per_cent_tick)
     sheet.text(0, 9, "found, of the rows of the class", role="muted", size=SMALL)
-    sheet.text(left + side, HALF - 10, "mistaken, of the other rows", role="muted", size=SMALL, align="right")
+    sheet.text(left + side, HALF - 8, "mistaken, of the other rows", role="muted", size=SMALL, align="right")
     sheet.line([sheet.place(axes, 0, 0), sheet.place(axes, 1, 1)], "muted", 1.2, dashes=(4, 3))
     places = [sheet.place(axes, x, y) for x, y in points]
     sheet.shape([*places, sheet.place(axes, 1, 0)], "series-1", opacity=0.12)
@@ -89,5 +89,5 @@ def _draw(points: Sequence[Point], auc: float | None, width: float) -> Sheet:
         sheet.mark(x, y, "series-1", size=6)
     if auc is not None:
         x, y = sheet.place(axes, 0.62, 0.3)
-        sheet.text(x, y, f"AUC {value(auc, 3)}", bold=True, size=15, align="center", halo=True)
+        sheet.text(x, y, f"AUC {value(auc, 3)}", bold=True, size=15, align="center")
     return sheet

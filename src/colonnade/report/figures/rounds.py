@@ -88,19 +88,20 @@ def arrows(ledger: Ledger) -> list[Arrow]:
 def _arrow(group: list[Entry], *, to_server: bool) -> Arrow:
     parties: dict[str, int] = {}
     for entry in group:
-        parties[entry.party] = parties.get(entry.party, 0) + entry.bytes
+        parties[entry.party] = parties.get(entry.party, 0) + max(0, entry.bytes)  # a file can say anything
     return Arrow(group[0].phase, group[0].round, group[-1].round, group[0].kind, to_server, parties)
 
 
 def _words(ledger: Ledger, found: Sequence[Arrow], parties: Sequence[str]) -> str:
-    total, up = ledger.bytes, sum(arrow.bytes for arrow in found if arrow.to_server)
+    total, up = (sum(arrow.bytes for arrow in found if arrow.to_server >= least) for least in (False, True))
     most = max(found, key=lambda arrow: arrow.bytes)
     share = f", {per_cent(most.bytes / total)} of all" if total else ""
     who = "1 party" if len(parties) == 1 else f"{count(len(parties))} parties"
     return (
         f"{count(len(ledger))} messages between the server and {who}, {in_bytes(total)}: {in_bytes(up)} to the server, "
         f"{in_bytes(total - up)} from it. The most are {isolated(plain(most.kind, 40))} in phase "
-        f"{isolated(plain(most.phase, 40))}: {in_bytes(most.bytes)}{share}. Thicker arrows carry more."
+        f"{isolated(plain(most.phase, 40))}: {in_bytes(most.bytes)}{share}. "
+        "Blue arrows go to the server, grey ones from it; thicker ones carry more."
     )
 
 
@@ -112,14 +113,16 @@ class _Diagram:
         shown, rest = found[:MOST_ARROWS], found[MOST_ARROWS:]
         self.apart = len(parties) <= (MOST_LANES if self.wide else MOST_LANES_NARROW)
         self.lanes = list(parties) if self.apart else [f"{count(len(parties))} parties"]
-        self.server, first, last = 66.0, 0.42 * width, width - (60.0 if self.wide else 34.0)
+        self.server, first, last = 70.0, 0.42 * width, width - (60.0 if self.wide else 36.0)
         self.size = SIZE if self.wide else SMALL
         if len(self.lanes) == 1:
             first = last
         step = (last - first) / max(1, len(self.lanes) - 1)
         self.places = {name: first + step * i for i, name in enumerate(self.lanes)}
-        self.top = 44.0 if len(self.lanes) > 2 else 28.0
-        headings = sum(1 for i, arrow in enumerate(shown) if self._begins(shown, i))
+        names = [width_of(plain(name), SIZE, bold=True) for name in (server, *self.lanes)]
+        self.lifted = len(self.lanes) > 1 and max(names) > 0.9 * step
+        self.top = 42.0 if self.lifted else 24.0
+        headings = sum(self._begins(shown, i) for i in range(len(shown)))
         self.floor = self.top + headings * HEADING + len(shown) * ROW + 8
         self.sheet = Sheet(width, self.floor + (24 if rest else 4))
         self.most = max(arrow.bytes for arrow in found) or 1
@@ -133,26 +136,33 @@ class _Diagram:
         return i == 0 or shown[i].phase != shown[i - 1].phase
 
     def _draw_lanes(self, server: str, step: float) -> None:
-        room = self.sheet.width / 2 if len(self.lanes) == 1 else step * (1.9 if len(self.lanes) > 2 else 0.95)
+        room = self.sheet.width / 2 if len(self.lanes) == 1 else step * (1.9 if self.lifted else 0.95)
         for i, (name, x) in enumerate([(server, self.server), *self.places.items()]):
-            lifted = i > 0 and len(self.lanes) > 2 and i % 2 == 0
-            y = 10.0 if lifted or len(self.lanes) <= 2 else 28.0
+            y = 28.0 if self.lifted and i % 2 == 0 else 10.0
             self.sheet.line([(x, y + 10), (x, self.floor)], "grid", 1.5)
-            space = min(room, 2 * (self.sheet.width - x) - 4) if i else 2 * self.server
-            self.sheet.text(x, y, isolated(fitted(plain(name), space, SIZE)), align="center", bold=True, halo=True)
+            space = min(room, 2 * (self.sheet.width - x)) if i else 2 * self.server
+            shown = isolated(fitted(plain(name), space, SIZE, bold=True))
+            self.sheet.text(x, y, shown, align="center", bold=True, halo=True)
+        if server == SERVER:
+            self.sheet.text(0, 28.0 if self.lifted else 10.0, "round", role="muted", size=SMALL)
 
     def _draw_arrows(self, shown: Sequence[Arrow]) -> None:
-        y = self.top
+        y, before = self.top, None
         for i, arrow in enumerate(shown):
+            numbers = (arrow.first, arrow.last)
             if self._begins(shown, i):
+                before = None
                 name = isolated(fitted(plain(arrow.phase), self.sheet.width - 8, SMALL))
                 self.sheet.text(0, y + 14, name, role="muted", size=SMALL, bold=True, halo=True)
                 y += HEADING
             self._draw_arrow(arrow, y + ROW - 8)
-            y += ROW
+            if numbers != before:
+                text = str(arrow.first) if arrow.first == arrow.last else f"{arrow.first}\u2013{arrow.last}"
+                self.sheet.text(0, y + ROW - 8, fitted(text, self.server - 12, SMALL), role="muted", size=SMALL)
+            before, y = numbers, y + ROW
 
     def _draw_arrow(self, arrow: Arrow, y: float) -> None:
-        sheet, role = self.sheet, "series-1" if arrow.to_server else "series-2"
+        sheet, role = self.sheet, "series-1" if arrow.to_server else "muted"
         ends = sorted({self.places[party] for party in arrow.parties} if self.apart else set(self.places.values()))
         weight = 1.2 + 2.8 * (arrow.bytes / self.most) ** 0.5
         start, stop = (self.server + 6, ends[-1]) if arrow.to_server else (self.server, ends[-1] - 6)
@@ -164,10 +174,8 @@ class _Diagram:
                 sheet.mark(x, y, role, size=6)
             else:
                 _head(sheet, x, y, role, 1)
-        numbers = str(arrow.first) if arrow.first == arrow.last else f"{arrow.first}-{arrow.last}"
-        sheet.text(0, y, fitted(numbers, self.server - 14, SMALL), role="muted", size=SMALL)
         part = "" if self.apart or len(arrow.parties) == len(self.parties) else f", {count(len(arrow.parties))} parties"
-        weighs = f" {in_bytes(arrow.bytes)}{part}"
+        weighs = f" \u00b7 {in_bytes(arrow.bytes)}{part}"
         room = sheet.width - self.server - 14 - width_of(weighs, self.size)
         kind = isolated(fitted(plain(arrow.kind), room, self.size))
         sheet.text(self.server + 12, y - 11, kind + weighs, size=self.size, halo=True)

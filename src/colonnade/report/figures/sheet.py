@@ -1,16 +1,16 @@
 """A sheet to draw on with matplotlib, in pixels from its upper left corner."""
 
 import io
+import textwrap
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from colonnade.errors import InputError
 from colonnade.report.figures.colours import LIGHT
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.svg import Drawn, for_pages
-from colonnade.report.figures.words import plain
 
 # Pixels of a drawing for a page, for a telephone, and for half a page.
 WIDE, NARROW, HALF = 720, 344, 360
@@ -19,6 +19,20 @@ SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "colonnade", "text.parse_mat
 # matplotlib's settings are those of the process: one drawing at a time has its own.
 _SETTINGS_IN_USE = threading.Lock()
 Point = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """A rectangle of a sheet."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: "Box") -> bool:
+        """Tell whether they share any place."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
 
 
 class Sheet:
@@ -65,6 +79,18 @@ class Sheet:
         turned = {"rotation": 90, "rotation_mode": "anchor"} if upright else {}
         self._board.text(x, y, stand_in, zorder=self._next(), **look, **turned)
 
+    def lines(self, pieces: Sequence[tuple[Point, Point]], role: str, width: float = 1.0) -> None:
+        """Draw straight pieces, all alike, as one path."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
+
+        if not pieces:
+            return
+        corners = [corner for piece in pieces for corner in piece]
+        path = Path(corners, [Path.MOVETO, Path.LINETO] * len(pieces))
+        look = {"facecolor": "none", "edgecolor": LIGHT[role], "linewidth": width, "capstyle": "butt"}
+        self._board.add_patch(PathPatch(path, clip_on=False, zorder=self._next(), **look))
+
     def line(self, points: Sequence[Point], role: str = "grid", width: float = 1.0, dashes: Any = None) -> None:
         """Draw a line through these points."""
         xs, ys = zip(*points, strict=True)
@@ -72,19 +98,17 @@ class Sheet:
         look = {"color": LIGHT[role], "linewidth": width, "solid_capstyle": "butt"}
         self._board.plot(xs, ys, zorder=self._next(), clip_on=False, **look, **style)
 
-    def box(self, x: float, y: float, width: float, height: float, role: str, *, opacity: float = 1.0) -> None:
-        """Fill a rectangle."""
-        from matplotlib.patches import Rectangle
+    def boxes(self, places: Sequence[Box], role: str, *, opacity: float = 1.0) -> None:
+        """Fill rectangles, all alike, as one path."""
+        from matplotlib.patches import PathPatch
+        from matplotlib.path import Path
 
+        if not places:
+            return
+        corners = [corner for box in places for corner in _corners(box)]
+        path = Path(corners, [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(places))
         look = {"facecolor": (LIGHT[role], opacity), "edgecolor": "none", "zorder": self._next()}
-        self._board.add_patch(Rectangle((x, y), width, height, clip_on=False, **look))
-
-    def outline(self, x: float, y: float, width: float, height: float, role: str, line: float = 1.0) -> None:
-        """Draw the edges of a rectangle."""
-        from matplotlib.patches import Rectangle
-
-        look = {"facecolor": "none", "edgecolor": LIGHT[role], "linewidth": line, "zorder": self._next()}
-        self._board.add_patch(Rectangle((x, y), width, height, clip_on=False, **look))
+        self._board.add_patch(PathPatch(path, clip_on=False, **look))
 
     def shape(self, points: Sequence[Point], role: str, *, opacity: float = 1.0) -> None:
         """Fill a polygon."""
@@ -129,6 +153,11 @@ class Sheet:
         return for_pages(written.getvalue(), self._texts, label=label, kind=kind)
 
 
+def _corners(box: Box) -> list[Point]:
+    first = (box.left, box.top)
+    return [first, (box.right, box.top), (box.right, box.bottom), (box.left, box.bottom), first]
+
+
 def figure(title: str, description: str, draw: Callable[[float], Sheet], *, half: bool = False) -> Figure:
     """Draw a figure at the widths that pages need, and describe it."""
     widths = {"half": HALF} if half else {"wide": WIDE, "narrow": NARROW}
@@ -141,8 +170,10 @@ def note(title: str, words: str) -> Figure:
     """Say why there is nothing to draw, in place of a figure."""
 
     def draw(width: float) -> Sheet:
-        sheet = Sheet(width, 40)
-        sheet.text(0, 20, plain(words, 48 if width < WIDE else 100), role="muted")
+        lines = textwrap.wrap(words, int(width / (0.61 * SIZE)))
+        sheet = Sheet(width, 18 * len(lines) + 8)
+        for i, line in enumerate(lines):
+            sheet.text(0, 12 + 18 * i, line, role="muted")
         return sheet
 
     return figure(title, words, draw)

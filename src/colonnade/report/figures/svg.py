@@ -1,6 +1,6 @@
 """From what matplotlib writes to what a page with a strict content policy can hold: classes, and no styles or ids."""
 
-import copy
+import itertools
 import re
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -20,6 +20,8 @@ KEPT = (
     "stroke-linecap",
     "text-anchor",
 )
+# What is an element's own, and not how it looks.
+OWN = ("x", "y", "d", "transform")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?|-?\d+e-?\d+")
 HREF = "{http://www.w3.org/1999/xlink}href"
 
@@ -39,9 +41,28 @@ def for_pages(written: str, texts: Mapping[str, Drawn], *, label: str, kind: str
     box = [_number(each) for each in root.get("viewBox", "").split()]
     page = ElementTree.Element("svg", {"class": f"fig fig-{kind}", "viewBox": " ".join(box)})
     page.attrib.update({"role": "img", "aria-label": label, "font-family": "system-ui, sans-serif"})
+    flat = ElementTree.Element("flat")
     for child in root:
-        _add(page, child, marks, texts)
+        _add(flat, child, marks, texts)
+    for look, run in itertools.groupby(flat, _look_alike):
+        page.extend(_together(dict(look), list(run)))
     return ElementTree.tostring(page, encoding="unicode")
+
+
+def _look_alike(element: ElementTree.Element) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in element.items() if name not in OWN)
+
+
+def _together(look: dict[str, str], run: list[ElementTree.Element]) -> list[ElementTree.Element]:
+    """Say once how neighbours look that look alike."""
+    if len(run) == 1 or not look:
+        return run
+    group = ElementTree.Element("g", look)
+    for element in run:
+        for name in look:
+            del element.attrib[name]
+        group.append(element)
+    return [group]
 
 
 def _add(
@@ -71,7 +92,7 @@ def _path(element: ElementTree.Element, styles: dict[str, str]) -> ElementTree.E
 
 
 def _placed(mark: ElementTree.Element, use: ElementTree.Element) -> ElementTree.Element:
-    path = _path(copy.copy(mark), {**_styles(mark), **_styles(use)})
+    path = _path(mark, {**_styles(mark), **_styles(use)})
     path.set("transform", f"translate({_number(use.get('x', '0'))} {_number(use.get('y', '0'))})")
     return path
 

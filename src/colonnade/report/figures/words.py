@@ -9,7 +9,8 @@ MOST_MARKS = 2
 # Characters that any name is cut to before anything else is done with it.
 LONGEST = 200
 # Widths in parts of the size of the type, those of a wide typeface: what fits by them fits in others.
-WIDE, CAPITAL, PLAIN, THIN = 1.05, 0.74, 0.6, 0.36
+WIDE, CAPITAL, DIGIT, PLAIN, THIN = 1.05, 0.74, 0.64, 0.61, 0.4
+BOLD = 1.1
 
 
 def plain(text: str, longest: int = 60) -> str:
@@ -33,15 +34,15 @@ def shortened(text: str, longest: int) -> str:
     return text[: longest - 1 - tail] + ELLIPSIS + (text[-tail:] if tail else "")
 
 
-def width_of(text: str, size: float) -> float:
+def width_of(text: str, size: float, *, bold: bool = False) -> float:
     """Say how wide a text is at most, in the units of its size; typefaces differ, and most are narrower."""
-    return size * sum(map(_width, text))
+    return size * (BOLD if bold else 1.0) * sum(map(_width, text))
 
 
-def fitted(text: str, width: float, size: float) -> str:
+def fitted(text: str, width: float, size: float, *, bold: bool = False) -> str:
     """Shorten a text until it fits."""
     longest = len(text)
-    while longest > 1 and width_of(shortened(text, longest), size) > width:
+    while longest > 1 and width_of(shortened(text, longest), size, bold=bold) > width:
         longest -= 1
     return shortened(text, longest)
 
@@ -64,4 +65,6 @@ def _width(letter: str) -> float:
         return WIDE if unicodedata.east_asian_width(letter) in "WF" or ord(letter) > 0x2E80 else CAPITAL
     if letter in " .,:;'!|()[]/-ijltfr":
         return THIN
+    if letter.isdigit():
+        return DIGIT
     return CAPITAL if letter.isupper() or letter in "mw%@&" else PLAIN
