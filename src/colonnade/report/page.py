@@ -19,7 +19,7 @@ from colonnade.report.repeating import repeat_section
 from colonnade.report.sections import Section, Shown
 from colonnade.report.sending import bytes_section, rounds_section
 from colonnade.report.sheet import sheet_section
-from colonnade.report.tables import printable
+from colonnade.report.tables import name, printable
 from colonnade.report.told_apart import quality_section
 from colonnade.run import Run
 
@@ -49,7 +49,7 @@ def page(runs: Sequence[Run[Any]], plan: Plan | None = None) -> str:
         n_remarks=len(list(remarks(run))),
         tiles=list(headline.tiles(run)),
         sections=sections,
-        version=f" {run.versions['colonnade']}" if "colonnade" in run.versions else "",
+        version=f" {name(run.versions.get('colonnade', ''))}".rstrip(),
     )
     return found
 

@@ -6,7 +6,7 @@ from typing import Any
 from colonnade.contracts import PartyCard
 from colonnade.report.numbers import count, duration
 from colonnade.report.sections import Section
-from colonnade.report.tables import Cell, table, text
+from colonnade.report.tables import Cell, printable, table, text
 from colonnade.run import Run
 
 # The snippet names so many parties.
@@ -20,7 +20,7 @@ def repeat_section(run: Run[Any]) -> Section:
         "With the same tables, these options and this seed, and BLAS on one thread, the result is the same to the last "
         "bit. A fingerprint changes with a party's table, and tells nothing else.",
     )
-    facts = [(text(what), Cell(how[:2000])) for what, how in _facts(run)]
+    facts = [(text(what), Cell(printable(how))) for what, how in _facts(run)]
     tables = [table("How the run was made", ("what", "how"), facts, all_of_it="")]
     lines = [
         (
