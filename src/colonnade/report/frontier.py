@@ -89,11 +89,11 @@ def _points(points: Sequence[FrontierPoint]) -> Table:
             number(point.bytes, in_bytes(point.bytes)),
             number(point.excess, per_cent(point.excess)),
             *(Cell("") if end is None else number(end, per_cent(end)) for end in (point.low, point.high)),
-            Cell("chosen" if point.chosen else ""),
+            Cell("yes" if point.chosen else ""),
         )
         for point in points
     ]
-    head = ("what", "bytes", "excess", "low", "high", "")
+    head = ("what", "bytes", "excess", "low", "high", "chosen")
     return table("Excess against bytes", head, lines, all_of_it="All are in plan.frontier.")
 
 

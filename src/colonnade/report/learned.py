@@ -44,7 +44,7 @@ def weights_section(run: Run[Any]) -> Section:
         (text(title), number(float(found), value(float(found))))
         for (_, title), found in zip(shares, np.quantile(coreset.weights, [share for share, _ in shares]), strict=True)
     ]
-    weighed = table("Weights of rows", ("", "weight"), lines, all_of_it="")
+    weighed = table("Weights of rows", ("of all weights", "weight"), lines, all_of_it="")
     return Section("weights", "Weights of the rows", words, (Shown(figures.weights(coreset), weighed),))
 
 
