@@ -50,7 +50,6 @@ def test_everything_shows_itself_in_a_notebook_without_script(shown: list[Any]) 
     for each in shown:
         text = each._repr_html_()
         assert tags(text) <= {"p", "table", "thead", "tbody", "tr", "th", "td"}, type(each)
-        assert "on" not in {part.partition("=")[0] for part in text.split() if part.startswith("on")}
         assert len(text) < 200_000
 
 
