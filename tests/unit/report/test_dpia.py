@@ -22,7 +22,7 @@ def test_the_sheet_says_what_a_privacy_officer_asks() -> None:
     ]
     distinct = len(set(run.coreset.rows.tolist()))
     assert (
-        f"| server | party1 | values of its columns for single rows: raw, rounded, averaged, or in a basis that it "
+        "| server | party1 | values of its columns for single rows: raw, rounded, averaged, or in a basis that it "
         in text
     )
     assert f"| at most 600 | at most {distinct} |" in text

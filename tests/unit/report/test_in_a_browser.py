@@ -1,6 +1,7 @@
 """Pages in a real Chromium, from a file: what a reader does with them, and what they must not do."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +133,7 @@ def test_the_skip_link_comes_first_and_headings_are_in_order(chromium: Any, file
     levels = opened.page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(each => +each.tagName[1])")
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(later - earlier <= 1 for earlier, later in zip(levels, levels[1:], strict=False))
+    assert all(later - earlier <= 1 for earlier, later in pairwise(levels))
     landmarks = opened.page.evaluate(
         "['main', 'nav', 'header', 'footer'].map(tag => document.querySelectorAll(tag).length)"
     )

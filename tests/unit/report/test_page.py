@@ -59,7 +59,7 @@ def test_a_page_allows_one_style_and_one_script_and_loads_nothing(made: tuple[cn
 
 
 def test_the_headline_says_what_how_good_and_what_was_sent(made: tuple[cn.Run[Any], str]) -> None:
-    run, text = made
+    _, text = made
     lead = re.sub(r"<[^>]+>", " ", text.partition("<h1")[2].partition("</section>")[0]).replace("\xa0", " ")
     assert "of 2,000 rows" in lead
     assert "400 rows that were held out" in lead
