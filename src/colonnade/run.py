@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from colonnade import storage
+from colonnade.cells import html_table, in_a_line
 from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.diagnostics.certificate import Certificate
@@ -19,8 +20,9 @@ from colonnade.disclosure import Disclosure
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.findings import NOTHING_FOUND, Findings
 from colonnade.job_sheets import words_of
-from colonnade.ledger import SERVER, Ledger
+from colonnade.ledger import SERVER, Ledger, aligned
 from colonnade.node.identity_files import read_pins
+from colonnade.options import listed
 from colonnade.privacy.identities import is_signed
 from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.sheet import read_sheet, sheet_party
@@ -147,6 +149,30 @@ class Run(Generic[M]):
         learned = "coreset" if self.model is None else type(self.model).__name__
         ways = f"{self.sampler or self.coreset.sampler}, {self.solver or 'no solver'}"
         return f"Run({self.task}, {ways}: {learned} of {len(self.coreset):,} rows, {self.ledger.bytes:,} bytes sent)"
+
+    def __str__(self) -> str:
+        return aligned(self._facts(), numbers=())
+
+    def _repr_html_(self) -> str:
+        return html_table("Run", (), self._facts(), ())
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Say in ten lines at most what was done and what came of it."""
+        coreset, found = self.coreset, self.findings
+        names = [in_a_line(name, 30) for name in self.roster.names]
+        facts = [
+            ("task", str(self.task)),
+            ("parties", f"{listed(names, 5)}; {coreset.n_rows:,} rows, {len(self.roster.feature_names):,} columns"),
+            ("sampler", str(self.sampler or coreset.sampler)),
+            ("solver", str(self.solver or "none: a coreset without a model")),
+            ("held out", None if self.split is None else str(self.split)),
+            ("coreset", f"{len(coreset):,} rows, as steady as {coreset.effective_size:,.0f} equal weights"),
+            ("sent", f"{self.ledger.bytes:,} bytes, {self.ledger.units:,} units"),
+            ("time, seed", f"{self.seconds:.2f} s, {self.seed}"),
+            ("evaluation", None if found.evaluation is None else found.evaluation.in_words()),
+            ("certificate", None if found.certificate is None else str(found.certificate)),
+        ]
+        return [(what, words) for what, words in facts if words is not None]
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -296,6 +322,38 @@ class Run(Generic[M]):
         found.check(type(self.model).report)  # type: ignore[attr-defined]  # every model has one
         # What is found when it is first read is handed on as it is.
         return replace(self, findings=self.findings.joined(found), **{name: vars(self)[name] for name in LAZY})
+
+    def report(self, path: AnyPath, *beside: "Run[Any]", plan: Any = None) -> Path:
+        """Write a page that shows the run to people who do not read terminals: one HTML file, which loads nothing.
+
+        Needs the extra `report`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; a report that is there is replaced, any other file is refused.
+        *beside : Run
+            Other runs, to compare excess and bytes with.
+        plan : Plan, optional
+            What was planned: what other budgets would buy.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn, tempfile
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9, 4), np.arange(9.0), [2, 2]))
+        >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20), seed=7)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.report(folder + "/page.html").name
+        'page.html'
+        """
+        from colonnade.report import write_report
+
+        return write_report([self, *beside], path, plan)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.

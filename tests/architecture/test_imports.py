@@ -6,6 +6,7 @@ HEAVY = (
     "pandas",
     "polars",
     "pyarrow",
+    "jinja2",
     "matplotlib",
     "grpc",
     "nvflare",

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from msgspec import Meta
 from msgspec.structs import replace
 
+from colonnade.cells import MOST_COLUMNS, html_table
 from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.reports import ClassificationReport, classification_report
@@ -212,12 +213,19 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
 
     def table(self) -> str:
         """Lay out the coefficients, and how a penalty was chosen, for people."""
+        cells = self._cells()
+        table = aligned(cells, numbers=range(1, len(cells[0]))) + references(self)
+        return table if self.path is None else f"{table}\n\n{self.path}"
+
+    def _repr_html_(self) -> str:
+        head, *lines = (line[:MOST_COLUMNS] for line in self._cells())
+        title = f"Classification of {len(self.classes_):,} classes"
+        return html_table(title, head, lines, range(1, len(head)), filter(None, [references(self).strip()]))
+
+    def _cells(self) -> list[tuple[str, ...]]:
         names = [str(self.classes_[-1])] if len(self.classes_) == 2 else list(map(str, self.classes_))
         lines = [("(intercept)", self.intercept_), *zip(own_names(self), self.coef_.T, strict=True)]
-        cells = [(name, *(f"{value:.6g}" for value in values)) for name, values in lines]
-        table = aligned([("feature", *names), *cells], numbers=range(1, 1 + len(names)))
-        table += references(self)
-        return table if self.path is None else f"{table}\n\n{self.path}"
+        return [("feature", *names), *((name, *(f"{value:.6g}" for value in values)) for name, values in lines)]
 
     def to_sklearn(self) -> Any:
         """Make a fitted `sklearn.linear_model.LogisticRegression` that predicts the same.

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from colonnade.cells import MOST_COLUMNS, html_table
 from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
@@ -164,12 +165,20 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
 
     def table(self) -> str:
         """Lay out the centres, a column each, for people; their numbers are those of predictions."""
+        cells = self._cells()
+        return aligned(cells, numbers=range(1, len(cells[0])))
+
+    def _repr_html_(self) -> str:
+        head, *lines = (line[:MOST_COLUMNS] for line in self._cells())
+        return html_table(f"{len(self.cluster_centers_):,} centres", head, lines, range(1, len(head)))
+
+    def _cells(self) -> list[tuple[str, ...]]:
         header = ("feature", *(f"centre {number}" for number in range(len(self.cluster_centers_))))
         lines = [
             (name, *(f"{value:.4g}" for value in values))
             for name, values in zip(own_names(self), self.cluster_centers_.T, strict=True)
         ]
-        return aligned([header, *lines], numbers=range(1, len(header)))
+        return [header, *lines]
 
     def to_sklearn(self) -> Any:
         """Make a fitted `sklearn.cluster.KMeans` that predicts the same, behind a `StandardScaler` if there is a scale.

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
+from colonnade.cells import html_table
 from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
@@ -27,6 +28,7 @@ from colonnade.tasks.penalty_path import RegularisationPath
 from colonnade.tasks.to_onnx import models as to_onnx
 
 COEFFICIENT = "coefficient"  # its column in model.arrow
+HEAD = ("feature", "coefficient")
 
 
 class LinearRecord(ModelRecord, kw_only=True, tag_field="kind", tag="linear"):
@@ -169,10 +171,15 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
 
     def table(self) -> str:
         """Lay out the coefficients, and how a penalty was chosen, for people."""
-        named = [("(intercept)", self.intercept_), *zip(own_names(self), self.coef_, strict=True)]
-        table = aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
-        table += references(self)
+        table = aligned([HEAD, *self._cells()], numbers={1}) + references(self)
         return table if self.path is None else f"{table}\n\n{self.path}"
+
+    def _repr_html_(self) -> str:
+        return html_table("Linear model", HEAD, self._cells(), {1}, filter(None, [references(self).strip()]))
+
+    def _cells(self) -> list[tuple[str, str]]:
+        named = [("(intercept)", self.intercept_), *zip(own_names(self), self.coef_, strict=True)]
+        return [(name, f"{value:.6g}") for name, value in named]
 
     def to_sklearn(self) -> Any:
         """Make a fitted `sklearn.linear_model.LinearRegression` that predicts the same.

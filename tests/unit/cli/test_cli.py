@@ -62,6 +62,22 @@ def test_a_chosen_penalty_is_printed_with_its_path(job: Callable[..., str]) -> N
     assert path["chosen"] in path["points"]
 
 
+def test_report_writes_a_page_and_a_sheet_for_a_privacy_officer(job: Callable[..., str], tmp_path: Path) -> None:
+    saved, page, sheet = (str(tmp_path / name) for name in ("run", "page.html", "sheet.md"))
+    run("fit", job(), "--out", saved)
+    written = run("report", saved, "-o", page, "--dpia", sheet)
+    assert (written.returncode, written.stdout) == (0, f"Written to {page}\nWritten to {sheet}\n")
+    assert Path(page).read_text().startswith("<!doctype html>")
+    assert "## Who learned what about whom" in Path(sheet).read_text()
+    beside = run("report", saved, saved, "-o", page, "--json")
+    assert json.loads(beside.stdout) == {"page": page}
+    assert "The runs beside each other" in Path(page).read_text()
+    several = run("report", saved, saved)
+    assert (several.returncode, "Add -o page.html" in several.stderr) == (3, True)
+    refused = run("report", saved, "-o", job())
+    assert (refused.returncode, "would be lost" in refused.stderr) == (3, True)
+
+
 def test_report_shows_a_saved_run_again_and_its_disclosure_sheet(job: Callable[..., str], tmp_path: Path) -> None:
     saved = str(tmp_path / "run")
     fitted = run("fit", job(), "--out", saved)
