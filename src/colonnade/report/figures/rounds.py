@@ -101,10 +101,10 @@ def _words(ledger: Ledger, found: Sequence[Arrow], parties: Sequence[str]) -> st
     most = max(found, key=lambda arrow: arrow.bytes)
     share = f", {per_cent(most.bytes / total)} of all" if total else ""
     return (
-        f"{count(len(ledger))} messages between the server and {_parties(len(parties))}, {in_bytes(total)}: {in_bytes(up)} to the server, "
-        f"{in_bytes(total - up)} from it. The most are {isolated(plain(most.kind, 40))} in phase "
-        f"{isolated(plain(most.phase, 40))}: {in_bytes(most.bytes)}{share}. "
-        "Blue arrows go to the server, grey ones from it; thicker ones carry more."
+        f"{count(len(ledger))} messages between the server and {_parties(len(parties))}, {in_bytes(total)}: "
+        f"{in_bytes(up)} to the server, {in_bytes(total - up)} from it. "
+        f"The most are {isolated(plain(most.kind, 40))} in phase {isolated(plain(most.phase, 40))}: "
+        f"{in_bytes(most.bytes)}{share}. Blue arrows go to the server, grey ones from it; thicker ones carry more."
     )
 
 

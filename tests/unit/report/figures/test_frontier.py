@@ -1,7 +1,7 @@
 from itertools import combinations
 
 from colonnade.report.figures import FrontierPoint, frontier
-from colonnade.report.figures.labels import _box, placed
+from colonnade.report.figures.labels import _box, _distance, placed
 from colonnade.report.figures.sheet import Box
 from drawings import drawings, marks, texts
 
@@ -54,7 +54,23 @@ def test_labels_do_not_overlap() -> None:
     assert all(box.left >= 0 and box.right <= 400 for box in boxes)
 
 
+def test_a_label_is_nearest_to_its_own_point() -> None:
+    points = [(100.0, 100.0), (100.0, 114.0), (103.0, 128.0)]
+    found = placed(points, [50.0] * 3, Box(0, 0, 400, 220), height=16)
+    named = [(point, _box(label, 50.0, 16)) for point, label in zip(points, found, strict=True) if label is not None]
+    assert named
+    for point, box in named:
+        assert min(points, key=lambda other: _distance(other, box)) == point
+
+
 def test_the_chosen_point_has_its_label_also_among_many() -> None:
     crowd = [FrontierPoint(f"other {i}", 1e5 * 1.01**i, 0.01 * 1.02**i) for i in range(70)]
     drawn = frontier([*crowd, FrontierPoint("chosen one", 1.1e5, 0.011, chosen=True)])
     assert all("chosen one" in texts(drawing) for drawing in drawings(drawn))
+
+
+def test_the_first_have_labels_also_where_others_are_in_the_way() -> None:
+    points = [(200.0, 100.0), *((110.0 + 6 * i, 70.0 + 6 * j) for i in range(30) for j in range(12))]
+    found = placed(points, [50.0] * len(points), Box(0, 0, 400, 220), height=16, sure=1)
+    assert found[0] is not None
+    assert placed(points, [50.0] * len(points), Box(0, 0, 400, 220), height=16)[0] is None

@@ -91,7 +91,7 @@ def test_centres_at_rounding_level_are_zero() -> None:
 def test_many_centres_and_features_are_named_in_words() -> None:
     values = np.random.default_rng(0).normal(size=(30, 40))
     values[:, 7] = 3.0
-    drawn = centres(values, [f"f{i}" for i in range(40)], ["p"] * 40, np.arange(30.0))
+    drawn = centres(values, [f"f{i}" for i in range(40)], ["p"] * 40, range(30))
     shown = texts(drawings(drawn)[0])
     assert shown[1:21] == [str(number) for number in range(10, 30)]  # the largest
     assert sum(text.startswith("f") for text in shown) == 24
