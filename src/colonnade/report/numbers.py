@@ -1,11 +1,12 @@
-"""Numbers as people read them: 1.2 MB, 4.0 %, 21,613. No exponents at usual sizes."""
+"""Numbers as people read them: 1.2 MB, 4.0 %, 21,613; never with an exponent."""
 
 import math
 
 BYTE_UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB")
-# Digits that a value is shown with, and sizes beyond which it takes an exponent.
+# Digits that a value is shown with. What is below the smallest is what rounding leaves of 0; what is above the largest
+# is told in trillions, and beyond a million of these it means nothing.
 DIGITS = 4
-SMALLEST, LARGEST = 1e-4, 1e12
+SMALLEST, LARGEST, TOO_LARGE = 1e-12, 1e12, 1e18
 # A share below this, in per cent, is told as less than it.
 LEAST_PER_CENT = 0.001
 SPANS = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
@@ -97,23 +98,24 @@ def value(number: float, digits: int = DIGITS) -> str:
     Returns
     -------
     str
-        Without an exponent, unless the number is very large or very small.
+        Without an exponent.
 
     Examples
     --------
     >>> value(0.123456), value(-1234567.8), value(12.5), value(0.0), value(2.5e-9), value(float("inf"))
-    ('0.1235', '-1,234,568', '12.5', '0', '2.5e-9', 'infinite')
+    ('0.1235', '-1,234,568', '12.5', '0', '0.0000000025', 'infinite')
     """
     if math.isnan(number):
         return "unknown"
     if math.isinf(number):
         return "infinite" if number > 0 else "-infinite"
-    if number == 0:
-        return "0"
     size = abs(number)
-    if size < SMALLEST or size >= LARGEST:
-        mantissa, _, exponent = f"{number:.{digits - 1}e}".partition("e")
-        return f"{_trimmed(mantissa)}e{int(exponent)}"
+    if size < SMALLEST:
+        return "0"
+    if size >= TOO_LARGE:
+        return f"{'above ' if number > 0 else 'below -'}{TOO_LARGE / LARGEST:,.0f} trillion"
+    if size >= LARGEST:
+        return f"{value(number / LARGEST, digits)} trillion"
     decimals = max(0, digits - 1 - math.floor(math.log10(size)))
     return _trimmed(f"{number:,.{decimals}f}")
 

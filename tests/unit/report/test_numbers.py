@@ -62,13 +62,18 @@ def test_usual_values_have_no_exponent_and_four_digits_that_are_right(number: fl
     assert float(text.replace(",", "")) == pytest.approx(sign * number, rel=5.1e-4)
 
 
+def test_what_rounding_leaves_of_zero_is_zero_and_nothing_has_an_exponent() -> None:
+    shown = [value(number) for number in (1e-17, -3e-13, 2.5e-9, -1.5e13, 1e300, -1e300)]
+    assert shown == ["0", "0", "0.0000000025", "-15 trillion", "above 1,000,000 trillion", "below -1,000,000 trillion"]
+
+
 @given(st.floats())
 def test_every_number_has_a_text(number: float) -> None:
     assert all(0 < len(text) < 30 for text in (value(number), in_bytes(number), per_cent(number), duration(number)))
 
 
 def test_counts_are_whole_with_commas() -> None:
-    assert [count(21613), count(2.6), count(1e15)] == ["21,613", "3", "1e15"]
+    assert [count(21613), count(2.6), count(1e15)] == ["21,613", "3", "1,000 trillion"]
 
 
 @pytest.mark.parametrize(
