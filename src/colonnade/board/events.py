@@ -80,9 +80,11 @@ class EventStream:
         try:
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             number = 0
-            while not gone.done() and self._is_allowed():
+            while not gone.done():
                 before = number
                 number, latest = await self._newest(number, gone)
+                if not self._is_allowed():
+                    break
                 line = b"data: " + latest + b"\n\n" if number > before else b": here\n\n"
                 async with asyncio.timeout(SLOW_SECONDS):
                     await send({"type": "http.response.body", "body": line, "more_body": True})

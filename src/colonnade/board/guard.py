@@ -23,10 +23,6 @@ HEADERS = {
 }
 
 
-class TooLargeError(Exception):
-    """A request has more bytes than are read."""
-
-
 @dataclass(frozen=True)
 class Place:
     """Where a board is: its port, and the names by which browsers may call it."""
@@ -68,10 +64,7 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, sending)
             return
-        try:
-            await self._app(scope, _capped(receive), sending)
-        except TooLargeError:
-            await _too_large()(scope, receive, sending)
+        await self._app(scope, receive, sending)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
         headers: dict[bytes, list[str]] = {}
@@ -84,28 +77,12 @@ class Guard:
             origins = headers.get(b"origin", [])
             if len(origins) != 1 or origins[0].lower() not in self._origins:
                 return PlainTextResponse("This request is not from the board's own page.\n", 403)
-            length = headers.get(b"content-length", ["0"])[0]
-            if not length.isdecimal() or int(length) > MAX_BODY_BYTES:
-                return _too_large()
+            length = headers.get(b"content-length", [""])[0]
+            if not length.isdecimal() or b"transfer-encoding" in headers:
+                return PlainTextResponse("Say how long the request is.\n", 411)
+            if int(length) > MAX_BODY_BYTES:
+                return PlainTextResponse(f"At most {MAX_BODY_BYTES:,} bytes are read.\n", 413)
         return None
-
-
-def _too_large() -> PlainTextResponse:
-    return PlainTextResponse(f"At most {MAX_BODY_BYTES:,} bytes are read.\n", 413)
-
-
-def _capped(receive: Receive) -> Receive:
-    seen = 0
-
-    async def receiving() -> Message:
-        nonlocal seen
-        message = await receive()
-        seen += len(message.get("body", b""))
-        if seen > MAX_BODY_BYTES:
-            raise TooLargeError
-        return message
-
-    return receiving
 
 
 def _with_headers(send: Send) -> Send:

@@ -2,7 +2,6 @@
 
 import re
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ SHOWN_RUNS, SHOWN_FINISHED, SHOWN_SAID = 30, 10, 2000
 LATE_SECONDS = 30.0
 REFUSED = re.compile(r"Party '(.{1,64}?)' did not answer \w+: (.*)", re.DOTALL)
 UNDER_WAY = ("running", "interrupted")
-NOT_TOLD = "It has refused nothing in the runs shown here. Its policy is its owner's; a server is not told it."
+NOT_TOLD = "not told to a server; it has refused nothing so far"
 
 
 class ServerView:
@@ -53,7 +52,7 @@ class ServerView:
             "approvals": [{"party": party} for party in (status.owners_asked if is_up else [])],
             "queue": [_queued(job) for job in waiting],
             "queue_note": _queue_note(waiting, is_up=is_up, is_served=is_served),
-            "finished": [_finished(job) for job in queue.finished()[:SHOWN_FINISHED]],
+            "finished": [_finished(job) for job in _failed(queue.finished())[:SHOWN_FINISHED]],
             "jobs": saved_jobs(file, self.path),
             "plans": saved_plans(self.path),
             "said": "" if is_up else _said(state),
@@ -165,7 +164,7 @@ def _refusals(status: ServerStatus) -> dict[str, str]:
     found = {}
     for run in status.runs:
         if run.error and (match := REFUSED.search(run.error)):
-            found[match[1]] = f"In {run.run} it refused: {match[2]}"
+            found[match[1]] = f"in {run.run} it refused: {match[2]}"
     return found
 
 
@@ -193,6 +192,11 @@ def _queued(job: QueuedJob) -> dict[str, Any]:
     return {"name": job.name, **job_facts(job.job), "asked": job.asked, "is_begun": bool(job.begun)}
 
 
+def _failed(jobs: list[FinishedJob]) -> list[FinishedJob]:
+    """List the jobs that failed; those that were done, or cancelled, show as runs."""
+    return [job for job in jobs if job.status == "failed" and not (job.error or "").startswith(CANCELLED)]
+
+
 def _finished(job: FinishedJob) -> dict[str, Any]:
     return {"name": job.name, **job_facts(job.job), "status": job.status, "ended": job.ended, "error": job.error}
 
@@ -211,8 +215,3 @@ def _said(state: Path) -> str:
         return (state / SAID).read_bytes()[-SHOWN_SAID:].decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def now_in_utc() -> str:
-    """Give the time, for pages."""
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -2,7 +2,8 @@
 
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
@@ -53,35 +54,40 @@ def check_address(listen: str, tls: Tls) -> tuple[str, int]:
     return name, int(port)
 
 
-def serve(board: Board, door: Door, listen: str, tls: Tls, names: list[str], tell: Callable[[str], None]) -> None:
-    """Listen, tell the address, and answer until the process is stopped."""
+@contextmanager
+def listening(
+    board: Board, door: Door, listen: str, tls: Tls, names: list[str]
+) -> Iterator[tuple[Place, Callable[[], None], Callable[[], None]]]:
+    """Listen; give where, what answers until it is stopped, and what stops it."""
     name, port = check_address(listen, tls)
-    family = socket.AF_INET6 if ":" in name else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    called = _names(name, names)
+    with socket.socket(socket.AF_INET6 if ":" in name else socket.AF_INET, socket.SOCK_STREAM) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux: connections inherit it
-            listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MILLISECONDS)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, STUCK_MILLISECONDS)
         try:
-            listening.bind((name, port))
+            listener.bind((name, port))
+            listener.listen(MAX_CONNECTIONS)
         except OSError as error:
             raise TransportError(f"The board cannot listen at {listen}: {error}. Choose another --listen.") from error
-        place = Place(_names(name, names), listening.getsockname()[1], is_tls=tls.is_given)
-        config = uvicorn.Config(
-            BoardApp(board, door, place).app(),
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_level="critical",
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            limit_concurrency=MAX_CONNECTIONS,
-            timeout_graceful_shutdown=1,
-            ssl_certfile=tls.certificate,
-            ssl_keyfile=tls.key,
+        place = Place(called, listener.getsockname()[1], is_tls=tls.is_given)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                BoardApp(board, door, place).app(),
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_level="critical",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                limit_concurrency=MAX_CONNECTIONS,
+                timeout_graceful_shutdown=1,
+                ssl_certfile=tls.certificate,
+                ssl_keyfile=tls.key,
+            )
         )
-        tell(place.url())
-        uvicorn.Server(config).run(sockets=[listening])
+        yield place, lambda: server.run(sockets=[listener]), lambda: setattr(server, "should_exit", True)
 
 
 def _names(name: str, others: list[str]) -> list[str]:

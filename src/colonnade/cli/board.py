@@ -35,7 +35,7 @@ def command(
     """
     try:
         from colonnade.board.door import Door, new_token
-        from colonnade.board.serving import Tls, check_address, serve
+        from colonnade.board.serving import Tls, check_address, listening
     except ImportError as error:
         raise UnsupportedError(
             f"The board needs more packages: {error}. Run pip install 'colonnade[board]'."
@@ -43,13 +43,12 @@ def command(
     tls, token = Tls(tls_certificate, tls_key), new_token()
     check_address(listen, tls)
 
-    def tell(url: str) -> None:
+    with listening(_board(file), Door(token), listen, tls, name or []) as (place, answer, _):
         if json:
-            show_json({"url": url, "token": token})
+            show_json({"url": place.url(), "token": token})
         else:
-            say(f"The board is at {url}\nIts token, which is shown only now: {token}")
-
-    serve(_board(file), Door(token), listen, tls, name or [], tell)
+            say(f"The board is at {place.url()}\nIts token, which is shown only now: {token}")
+        answer()
 
 
 def _board(file: Path) -> Any:

@@ -4,7 +4,7 @@ const word = document.querySelector("meta[name=word]").content;
 const sections = document.getElementById("sections");
 const asking = document.getElementById("ask");
 const spoken = new Map(); // how each run was when it was last said
-let state = null;
+let fading = 0;
 
 function make(tag, facts = {}, ...children) {
   const node = document.createElement(tag);
@@ -78,6 +78,8 @@ async function act(name, body) {
   const line = document.getElementById("said");
   line.textContent = found.words;
   line.dataset.tone = found.ok ? "good" : "bad";
+  clearTimeout(fading);
+  fading = setTimeout(() => { line.textContent = ""; }, found.ok ? 15000 : 60000);
 }
 
 function ask({ title, words, yes, no, reason = false }) {
@@ -142,7 +144,7 @@ function bytes(run) {
   const head = make("tr", {}, ...["party", "sent to it", "received"].map((words) => make("th", { scope: "col", text: words })));
   const lines = run.bytes.map((each) => make("tr", {},
     make("th", { scope: "row", text: each.party }), text("td", each.sent), text("td", each.received)));
-  return more(`${run.total} so far, by party`, `bytes-${run.run}`,
+  return more(`${run.total}${run.ended ? "" : " so far"}, by party`, `bytes-${run.run}`,
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Bytes of ${run.run} by party` },
       make("table", {}, make("thead", {}, head), make("tbody", {}, ...lines))));
 }
@@ -165,7 +167,7 @@ function serverRun(run) {
     run.error ? text("p", run.error, "problem") : null,
     bar,
     facts(
-      row(run.status === "running" ? "now" : "got to", way),
+      row(run.status === "running" ? "now" : run.status === "done" ? "rounds" : "got to", run.status === "done" ? String(run.round) : way),
       row("time left", run.left),
       row("started", moment(run.started)),
       row("ended", run.ended ? moment(run.ended) : null),
@@ -221,9 +223,9 @@ const savedPlan = (plan) => saved(plan, { plan: plan.name }, `${plan.name} · ${
 
 function pending(job) {
   const list = make("ul", { class: "tells" }, ...job.tells.map((words) => text("li", words)));
-  const decided = job.decided ? badge(`decided: ${job.decided}`, tones[job.decided] || "unknown") : badge("waits for you", "waiting");
-  return make("article", { class: "card" },
-    make("div", { class: "top" }, text("h3", job.title), decided),
+  const sign = job.decided ? badge(`decided: ${job.decided}`, tones[job.decided] || "unknown") : badge("waits for you", "waiting");
+  return make("article", { class: "card wide" },
+    make("div", { class: "top" }, text("h3", job.title), sign),
     text("p", [job.run, `asked by ${job.server}`].join(" · "), "note"),
     facts(row("job", job.facts), row("asked", moment(job.since)), job.decided ? null : row("time left", moment(job.until, "until"))),
     text("h4", "You would tell"),
@@ -281,7 +283,7 @@ const plans = {
     ["queue", "Queue", "queue", queued, "Nothing waits."],
     ["jobs", "Start a saved job", "jobs", savedJob, "federation.toml has no [[job]]."],
     ["plans", "Start a saved plan", "plans", savedPlan, null],
-    ["finished", "Jobs of the queue that ended", "finished", finishedJob, null],
+    ["finished", "Jobs that failed", "finished", finishedJob, null],
   ],
   party: [
     ["pending", "Waiting for you", "pending", pending, "No job waits for you."],
@@ -338,17 +340,15 @@ function fill(key, title, items, draw, empty, note) {
 }
 
 function speak(now) {
-  // What changed since the last look is said once, for those who do not see it.
-  if (now.kind !== "server") return;
+  // What became of a run is said once, for those who do not see it.
   for (const run of now.runs) {
     const before = spoken.get(run.run);
-    if (before && before !== run.status) document.getElementById("live").title = `${run.title}: ${run.status}`;
+    if (before && before !== run.status) document.getElementById("spoken").textContent = `${run.title}: ${run.status}`;
     spoken.set(run.run, run.status);
   }
 }
 
 function draw(now) {
-  state = now;
   const headline = document.getElementById("headline");
   if (now.kind === "problem") {
     headline.textContent = now.words;
@@ -362,7 +362,7 @@ function draw(now) {
   }
   if (now.kind === "server") {
     fill("words", "What the server said last", now.said ? [{ name: "said", words: now.said }] : [],
-      (each) => make("article", { class: "card" }, make("pre", { text: each.words, tabindex: "0", role: "region", "aria-label": "What the server said last" })), null, "");
+      (each) => make("article", { class: "card wide" }, make("pre", { text: each.words, tabindex: "0", role: "region", "aria-label": "What the server said last" })), null, "");
   }
   speak(now);
 }
