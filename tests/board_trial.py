@@ -2,6 +2,8 @@
 
 import http.client
 import json
+import os
+import signal
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +18,8 @@ from colonnade.board.door import Door
 from colonnade.board.guard import Place
 from colonnade.board.serving import Tls, listening
 from colonnade.node.runs import RunStatus, ServerStatus
-from network_trial import write_federation_file
+from colonnade.node.state_folder import is_held
+from network_trial import until, write_federation_file
 
 TOKEN = "the token that was printed"  # noqa: S105  # of tests
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -119,6 +122,14 @@ class MadeBoard:
     def _note(self, body: object) -> str:
         self.done.append(body)
         return "noted"
+
+
+def stop_server(folder: Path) -> None:
+    """End the server that a board started: it is nobody's child here."""
+    state = folder / "server-state"
+    if is_held(state):
+        os.kill(int((state / "queue" / "pid").read_text()), signal.SIGTERM)
+    until(lambda: not is_held(state))
 
 
 def server_files(folder: Path, parties: tuple[str, ...] = ("bank", "shop"), **changes: object) -> Path:

@@ -4,6 +4,7 @@ Who may write to the state folder may ask for a job; each is checked as the [[jo
 came of a job is written down before its file is removed: a server that was killed does none twice.
 """
 
+import os
 import re
 import secrets
 import time
@@ -26,6 +27,8 @@ from colonnade.server_jobs import AnyJob, play_job, read_jobs
 from colonnade.storage import read_file
 
 QUEUE, FINISHED = "queue", "finished"
+# Its number, for those who want to stop a server that a board has started.
+PROCESS = "pid"
 # A job is a few lines. So many may wait, and of so many it is kept what came of them.
 MAX_JOB_BYTES, MAX_WAITING, KEPT_FINISHED = 1 << 16, 100, 100
 LOOK_SECONDS = 0.5
@@ -69,7 +72,9 @@ class Queue:
     def hold(self) -> StateFolder:
         """Be the server that does what stands here."""
         self._make()
-        return StateFolder(self._folder)
+        held = StateFolder(self._folder)
+        write_private(self._folder / PROCESS, f"{os.getpid()}\n".encode())
+        return held
 
     def add(self, table: dict[str, Any]) -> str:
         """Put a job at the end, and give its name here."""

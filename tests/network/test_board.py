@@ -1,7 +1,6 @@
 """A board is a process of its own: stopped or killed, it holds up no run; what it starts outlives it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from board_trial import Caller
+from board_trial import Caller, stop_server
 from colonnade.board.guard import Place
 from colonnade.node.runs import read_status
 from colonnade.node.state_folder import is_held
@@ -29,14 +28,6 @@ def start_board(trial: Trial, file: Path) -> tuple[subprocess.Popen[str], Caller
     caller = Caller(Place(["127.0.0.1"], int(re.findall(r":(\d+)/$", told["url"])[0])))
     assert caller.log_in(told["token"]).status == 200
     return process, caller
-
-
-def stop_servers(trial: Trial) -> None:
-    """End the server that a board started: it is nobody's child here."""
-    found = subprocess.run(["pgrep", "-f", f"{trial.federation_file} --queue"], capture_output=True, text=True)
-    for number in found.stdout.split():
-        os.kill(int(number), signal.SIGTERM)
-    until(lambda: not is_held(trial.folder / "server-state"))
 
 
 def test_a_board_that_is_stopped_or_killed_holds_up_no_run(tmp_path: Path) -> None:
@@ -74,5 +65,5 @@ def test_a_server_that_a_board_started_outlives_it(tmp_path: Path) -> None:
                 trial.start_party(name, "--json")
             until(lambda: bool(Queue(tmp_path / "server-state").finished()))
         finally:
-            stop_servers(trial)
+            stop_server(tmp_path)
     assert np.array_equal(cn.Run.load(tmp_path / "fitted").model.coef_, bank_fit(cn.Saga()).model.coef_)

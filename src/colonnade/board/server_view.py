@@ -11,7 +11,9 @@ from colonnade.board.words import counted, listed, seconds_since, size_in_words,
 from colonnade.node.cancelling import CANCELLED, is_being_cancelled
 from colonnade.node.files import FederationFile, read_federation_file
 from colonnade.node.runs import RunStatus, ServerStatus, read_status
+from colonnade.node.server import MAX_REASON
 from colonnade.node.state_folder import is_held
+from colonnade.protocol.refusal import without_paths
 from colonnade.run import RUN
 from colonnade.server_queue import FinishedJob, Queue, QueuedJob
 
@@ -52,7 +54,7 @@ class ServerView:
             "approvals": [{"party": party} for party in (status.owners_asked if is_up else [])],
             "queue": [_queued(job) for job in waiting],
             "queue_note": _queue_note(waiting, is_up=is_up, is_served=is_served),
-            "finished": [_finished(job) for job in _failed(queue.finished())[:SHOWN_FINISHED]],
+            "finished": [_finished(job) for job in _failed(queue.finished(), status)[:SHOWN_FINISHED]],
             "jobs": saved_jobs(file, self.path),
             "plans": saved_plans(self.path),
             "said": "" if is_up else _said(state),
@@ -192,9 +194,11 @@ def _queued(job: QueuedJob) -> dict[str, Any]:
     return {"name": job.name, **job_facts(job.job), "asked": job.asked, "is_begun": bool(job.begun)}
 
 
-def _failed(jobs: list[FinishedJob]) -> list[FinishedJob]:
-    """List the jobs that failed; those that were done, or cancelled, show as runs."""
-    return [job for job in jobs if job.status == "failed" and not (job.error or "").startswith(CANCELLED)]
+def _failed(jobs: list[FinishedJob], status: ServerStatus) -> list[FinishedJob]:
+    """List the jobs that failed before or beside a run; what became of a run is shown with it."""
+    told = {run.error for run in status.runs}
+    failed = [job for job in jobs if job.status == "failed" and not (job.error or "").startswith(CANCELLED)]
+    return [job for job in failed if without_paths(job.error or "")[:MAX_REASON] not in told]
 
 
 def _finished(job: FinishedJob) -> dict[str, Any]:
