@@ -17,7 +17,7 @@ def cancel_run(state: Path, run: str) -> None:
 
 def stop_if_cancelled(state: Path, run: str) -> None:
     """Raise where a run was cancelled."""
-    if _path(state, run).exists():
+    if is_being_cancelled(state, run):
         raise RunCancelledError(f"{CANCELLED}. Ask them why, or start it again.")
 
 
@@ -27,8 +27,9 @@ def is_being_cancelled(state: Path, run: str) -> bool:
 
 
 def forget_cancelling(state: Path, run: str) -> None:
-    """Remove the file: the run is over."""
-    disk.remove(_path(state, run))
+    """Remove the file, if there is one: the run is over."""
+    if is_being_cancelled(state, run):
+        disk.remove(_path(state, run))
 
 
 def _path(state: Path, run: str) -> Path:

@@ -261,7 +261,7 @@ def test_who_does_not_read_is_let_go_and_holds_up_nobody(board: MadeBoard, monke
 
     def change() -> None:
         while not stop.wait(0.05):
-            board.state = {**board.state, "number": board.state["number"] + 1}
+            board.state = {**board.state, "number": int(board.state["number"]) + 1}
 
     changing = threading.Thread(target=change)
     with board_here(board) as caller:

@@ -1,6 +1,7 @@
 """What a server's board says of a state folder, in words."""
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,7 @@ def test_a_party_that_gives_no_answer_is_late_after_a_while(tmp_path: Path, monk
     view = ServerView(server_files(tmp_path))
     write_status(tmp_path, a_run(phase="solving", round=3), connected=["bank", "shop"], awaited=["shop"])
     now = [1000.0]
-    monkeypatch.setattr(server_view.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     held = StateFolder(tmp_path / "server-state")
     try:
         assert view.snapshot()["parties"][1]["state"] == "connected, at work"
