@@ -17,6 +17,10 @@ HEAVY = (
     "duckdb",
     "dask",
     "distributed",
+    "jinja2",
+    "starlette",
+    "uvicorn",
+    "prometheus_client",
 )
 
 

@@ -130,7 +130,7 @@ def test_a_board_watches_runs_go_from_waiting_to_done_cancelled_and_refused(tmp_
         watched.shoot(page, "server-done")
         with page.context.expect_page() as opened:
             page.get_by_role("link", name="Open report").click()
-        assert "card_spending" in opened.value.locator("body").inner_text() or opened.value.title()
+        assert "egression" in opened.value.locator("body").inner_text()
         assert opened.value.evaluate("self.origin") == "null", "a report has no origin here"
         _cancel_the_second(page, watched)
         _refuse_with_markup(page, owner, watched)
