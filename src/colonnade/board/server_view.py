@@ -81,6 +81,7 @@ class ServerView:
             {
                 "name": party,
                 **_presence(party, status, late, is_up=is_up),
+                "is_here": is_up and party in status.connected,
                 "seen": None if is_up and party in status.connected else seen.get(party),
                 "policy": refused.get(party, NOT_TOLD),
             }
@@ -147,7 +148,7 @@ def _saved(run: RunStatus) -> Path | None:
 def _presence(party: str, status: ServerStatus, late: dict[str, float], *, is_up: bool) -> dict[str, str]:
     """Say whether a party is there, in one word for the look and a few for people."""
     if not is_up:
-        return {"tone": "unknown", "state": "not known while the server is not running"}
+        return {"tone": "unknown", "state": "not known"}
     if party in status.owners_asked:
         return {"tone": "waiting", "state": "waits for its owner to approve"}
     if party not in status.connected:

@@ -135,7 +135,7 @@ const tones = {
 function party(each) {
   return make("article", { class: "card" },
     make("div", { class: "top" }, text("h3", each.name), badge(each.state, each.tone)),
-    facts(row("last seen", each.seen ? moment(each.seen) : null), row("policy", each.policy)),
+    facts(row("last seen", each.seen ? moment(each.seen) : each.is_here ? null : "not yet"), row("policy", each.policy)),
   );
 }
 
@@ -144,7 +144,7 @@ function bytes(run) {
   const head = make("tr", {}, ...["party", "sent to it", "received"].map((words) => make("th", { scope: "col", text: words })));
   const lines = run.bytes.map((each) => make("tr", {},
     make("th", { scope: "row", text: each.party }), text("td", each.sent), text("td", each.received)));
-  return more(`${run.total}${run.ended ? "" : " so far"}, by party`, `bytes-${run.run}`,
+  return more(`${run.total}${run.can_cancel ? " so far" : ""}, by party`, `bytes-${run.run}`,
     make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `Bytes of ${run.run} by party` },
       make("table", {}, make("thead", {}, head), make("tbody", {}, ...lines))));
 }
