@@ -33,6 +33,8 @@ QUIET = [
     "--disable-component-update",
     "--no-first-run",
 ]
+# On a machine that does much else, processes take long to start.
+PATIENCE = 120.0
 FITS: list[dict[str, object]] = [BANK_FIT | {"solver": {"kind": "saga"}}, BANK_FIT | {"out": "second"}]
 
 
@@ -47,6 +49,7 @@ class Watched:
 
     def page(self, **options: Any) -> Any:
         page = self._browser.new_context(**options).new_page()
+        page.set_default_timeout(1000 * PATIENCE)
         page.on("console", lambda said: self.errors.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("dialog", lambda dialog: self.errors.append(dialog.message))
@@ -105,8 +108,8 @@ def server_stopped(folder: Path) -> Iterator[None]:
 
 
 def test_a_board_watches_runs_go_from_waiting_to_done_cancelled_and_refused(tmp_path: Path, watched: Watched) -> None:
-    with Trial(tmp_path, FITS) as trial, server_stopped(tmp_path):
-        write_party_file(tmp_path, "bank", trial.port, approve="ask", policy={"level": "usual"})
+    with Trial(tmp_path, FITS, wait_seconds=PATIENCE) as trial, server_stopped(tmp_path):
+        write_party_file(tmp_path, "bank", trial.port, approve="ask", policy={"level": "usual"}, wait_seconds=PATIENCE)
         server, party = (started(trial, file) for file in (trial.federation_file, trial.party_files["bank"]))
         _see_the_login_page(watched, server)
         page = watched.log_in(server)
@@ -117,14 +120,14 @@ def test_a_board_watches_runs_go_from_waiting_to_done_cancelled_and_refused(tmp_
         for name in trial.names:
             trial.start_party(name, "--json")
         owner = watched.log_in(party, color_scheme="dark")
-        owner.get_by_role("button", name="Approve").wait_for(timeout=60_000)
+        owner.get_by_role("button", name="Approve").wait_for(timeout=1000 * PATIENCE)
         page.get_by_text("Waiting for the owner of bank to approve.").wait_for()
         watched.check_access(owner)
         watched.check_access(page)
         watched.shoot(owner, "party-asked")
         owner.get_by_role("button", name="Approve").press("Enter")
         owner.locator("#ask-yes").press("Enter")
-        page.get_by_role("link", name="Open report").wait_for(timeout=60_000)
+        page.get_by_role("link", name="Open report").wait_for(timeout=1000 * PATIENCE)
         page.get_by_text("All 3 parties are connected. Nothing is under way.").wait_for()
         assert page.locator("#runs .badge").all_inner_texts() == ["done"]
         watched.shoot(page, "server-done")
@@ -158,7 +161,7 @@ def _see_the_login_page(watched: Watched, told: dict[str, str]) -> None:
 
 def _cancel_the_second(page: Any, watched: Watched) -> None:
     page.get_by_role("button", name="Start").nth(1).click()
-    page.get_by_role("button", name="Cancel run").click(timeout=60_000)
+    page.get_by_role("button", name="Cancel run").click(timeout=1000 * PATIENCE)
     page.get_by_role("button", name="Keep it running").click()
     page.get_by_role("button", name="Cancel run").click()
     page.get_by_role("button", name="Cancel the run").click()
@@ -169,7 +172,7 @@ def _cancel_the_second(page: Any, watched: Watched) -> None:
 
 def _refuse_with_markup(page: Any, owner: Any, watched: Watched) -> None:
     page.get_by_role("button", name="Start").nth(1).click()
-    owner.get_by_role("button", name="Refuse").click(timeout=60_000)
+    owner.get_by_role("button", name="Refuse").click(timeout=1000 * PATIENCE)
     owner.fill("#reason", MARKUP)
     owner.get_by_role("button", name="Refuse the run").click()
     page.get_by_text(f"its owner said no: {MARKUP}").first.wait_for()

@@ -31,7 +31,7 @@ def start_board(trial: Trial, file: Path) -> tuple[subprocess.Popen[str], Caller
 
 
 def test_a_board_that_is_stopped_or_killed_holds_up_no_run(tmp_path: Path) -> None:
-    with Trial(tmp_path, [SAGA]) as trial:
+    with Trial(tmp_path, [SAGA], wait_seconds=90.0) as trial:
         boards = [start_board(trial, trial.federation_file), start_board(trial, trial.party_files["bank"])]
         server, parties = trial.start_server(), [trial.start_party(name) for name in trial.names]
         until(lambda: any(run.round > 10 for run in read_status(tmp_path / "server-state").runs))
@@ -53,7 +53,7 @@ def test_a_board_that_is_stopped_or_killed_holds_up_no_run(tmp_path: Path) -> No
 
 @pytest.mark.slow
 def test_a_server_that_a_board_started_outlives_it(tmp_path: Path) -> None:
-    with Trial(tmp_path, [SAGA]) as trial:
+    with Trial(tmp_path, [SAGA], wait_seconds=90.0) as trial:
         board, caller = start_board(trial, trial.federation_file)
         (job,) = json.loads(caller.get("/state").body)["jobs"]
         assert caller.post("/do/start", {"job": job["key"]}).status == 200

@@ -29,7 +29,7 @@ def kinds_asked(folder: Path, party: str) -> list[tuple[str, int]]:
 
 
 def test_a_queue_is_done_in_its_order_and_waits_for_more(tmp_path: Path) -> None:
-    with Trial(tmp_path, [], job=None) as trial:
+    with Trial(tmp_path, [], job=None, wait_seconds=90.0) as trial:
         queue = Queue(tmp_path / "server-state")
         queue.add(BANK_FIT)
         queue.add({"do": "fit", "task": {"kind": "nothing"}, "out": "never"})
@@ -56,7 +56,7 @@ def test_a_queue_is_done_in_its_order_and_waits_for_more(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("moment", ["in mid-run", "before it is noted"])
 def test_a_killed_server_goes_on_with_its_queue_and_does_no_job_twice(tmp_path: Path, moment: str) -> None:
-    with Trial(tmp_path, [], job=None) as trial:
+    with Trial(tmp_path, [], job=None, wait_seconds=90.0) as trial:
         queue = Queue(tmp_path / "server-state")
         name = queue.add(BANK_FIT | {"solver": {"kind": "saga"}})
         server = trial.start("server", str(trial.federation_file), "--queue")
@@ -89,7 +89,7 @@ class Asking(Trial):
     """A trial in which the bank's owner is asked, and nobody decides: its runs wait."""
 
     def __init__(self, folder: Path, jobs: list[dict[str, object]], **changes: object) -> None:
-        super().__init__(folder, jobs, **changes)
+        super().__init__(folder, jobs, **{"wait_seconds": 90.0, **changes})
         self.party_files["bank"] = write_party_file(folder, "bank", self.port, approve="ask")
 
     def waiting_run(self) -> str:
