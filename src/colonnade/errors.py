@@ -83,6 +83,12 @@ class PolicyRefusedError(ColonnadeError):
         self.instead = instead
 
 
+class RunCancelledError(ColonnadeError):
+    """Whoever runs the server cancelled the run, for all sides."""
+
+    exit_code = 6
+
+
 class TransportError(ColonnadeError):
     """The messages could not be carried."""
 

@@ -121,12 +121,17 @@ class Federation:
         """Let parties on other machines go. In one process it does nothing."""
         self._runtime.close(None)
 
-    def acknowledge(self) -> None:
+    def acknowledge(self, saved: str | PathLike[str] | None = None) -> None:
         """Say that what came of the runs so far is kept: a server then forgets what parties told it in them.
 
         Until then, or until it closes without an error, a server that was killed and is asked for the same again makes
         the result of its journals; parties tell nothing twice. Of the last eight runs, that is. In one process it does
         nothing.
+
+        Parameters
+        ----------
+        saved : str or path-like, optional
+            The folder they were saved to: `colonnade board` opens the report of a run from there.
 
         Examples
         --------
@@ -135,7 +140,7 @@ class Federation:
         >>> run = federation.coreset(cn.Regression(), cn.UniformSampling(size=4))  # and save it
         >>> federation.acknowledge()
         """
-        self._runtime.acknowledge()
+        self._runtime.acknowledge(None if saved is None else str(saved))
 
     def __enter__(self) -> "Federation":
         return self

@@ -46,8 +46,8 @@ T = TypeVar("T")
 M = TypeVar("M")
 S = TypeVar("S", bound="_OpenChoice | None")
 MakeTransport = Callable[[Mapping[str, PartySession]], Transport]
-# Gives a script a run of its own, and what carries its rounds.
-OpenRun = Callable[[str, Mapping[str, object]], AbstractContextManager[Transport]]
+# Gives a script a run of its own, and what carries its rounds; how many there are, where that is known.
+OpenRun = Callable[[str, Mapping[str, object], int], AbstractContextManager[Transport]]
 Close = Callable[[BaseException | None], None]
 Check = Callable[[Tables], None]
 
@@ -61,7 +61,7 @@ class Runtime:
 
     `open_run` makes the rounds of one script a run: in this process, or one that outlives it. `here` are the parties,
     if they are in this process; `run_by` is the party that is also the server; `close` ends it, for all sides;
-    `acknowledge` says that results are kept.
+    `acknowledge` says that results are kept, and where.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Runtime:
         here: "PartiesHere | None" = None,
         run_by: str | None = None,
         close: Close = lambda _error: None,
-        acknowledge: Callable[[], None] = lambda: None,
+        acknowledge: Callable[[str | None], None] = lambda _saved: None,
     ) -> None:
         self._open_run = open_run
         self._on_round = on_round
@@ -127,7 +127,7 @@ class Runtime:
             return cls(
                 tuple(server.file.parties),
                 server.identity,
-                lambda verb, what: server.run(purpose_of(verb, what)),
+                lambda verb, what, rounds: server.run(purpose_of(verb, what), rounds),
                 on_round,
                 align=server.file.align.mode,
                 again=again,
@@ -149,7 +149,7 @@ class Runtime:
             script, total = opened(sheet, self._identity, align(mode, cards)), n_rounds(mode, cards)
             (cards, _), _ = self._play(script, "align", what, total)
             # The parties keep it: a journal that gave the same replies again would align nobody.
-            self.acknowledge()
+            self.acknowledge(None)
         return cards
 
     def prepare(self, task: object, split: AnySplit | None) -> None:
@@ -206,7 +206,7 @@ class Runtime:
         position, tell = len(self.ledger), self._on_round
         on_round = (lambda phase, number: tell(phase, RoundNumber.of(number, total))) if total else tell
         try:
-            with self._open_run(verb, what) as transport:
+            with self._open_run(verb, what, total) as transport:
                 result = Conductor(transport, self._codec, self.ledger, on_round).play(script)
         finally:
             self.sent = self.ledger.since(position)
@@ -311,7 +311,7 @@ class PartiesHere:
         return {name: party.greeted(os.urandom(NONCE_BYTES)) for name, party in self._parties.items()}
 
     @contextmanager
-    def run(self, _verb: str, _what: Mapping[str, object]) -> Iterator[Transport]:
+    def run(self, _verb: str, _what: Mapping[str, object], _rounds: int = 0) -> Iterator[Transport]:
         """Open a session at every party, and keep what was delivered there."""
         sessions = self.sessions()
         try:

@@ -2,7 +2,8 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -277,18 +278,24 @@ def do_jobs(federation_file: Path) -> Iterator[dict[str, Any]]:
     progress = Progress(Path(file.state), jobs, folder)
     with Federation.connect(federation_file) as federation:
         for number, job in enumerate(jobs[progress.done() :], start=progress.done() + 1):
-            is_checked = isinstance(job, CoresetJob | FitJob) and job.spot_check is not None
-            chance = {"chance": progress.chance() + number} if is_checked else {}
+            seed = partial(lambda number: progress.chance() + number, number)
             try:
-                done = {"job": number, "do": _verb(job), **job.play(federation, folder, **chance)}
+                done = {"job": number, **play_job(job, federation, folder, seed)}
             except ColonnadeError as error:
-                error.add_note(f"That was job {number}, {_verb(job)}, of {federation_file}.")
+                error.add_note(f"That was job {number}, {verb_of(job)}, of {federation_file}.")
                 raise
             progress.set(number)
-            federation.acknowledge()
+            federation.acknowledge(done.get("saved"))
             yield done
         federation.acknowledge()  # where it was killed before it could say so
     progress.clear()  # after all else: a server that starts without it does all jobs again
+
+
+def play_job(job: AnyJob, federation: Federation, folder: Path, seed: Callable[[], int]) -> dict[str, Any]:
+    """Do a job, and say what came of it; `seed` decides what a spot check opens."""
+    if isinstance(job, CoresetJob | FitJob) and job.spot_check is not None:
+        return {"do": verb_of(job), **job.play(federation, folder, seed())}
+    return {"do": verb_of(job), **job.play(federation, folder)}
 
 
 def summary(done: dict[str, Any]) -> str:
@@ -297,7 +304,8 @@ def summary(done: dict[str, Any]) -> str:
     return f"job {done['job']}, {done['do']}: {facts}"
 
 
-def _verb(job: Any) -> str:
+def verb_of(job: AnyJob) -> str:
+    """Give what a job does, in its own word."""
     return str(job.__struct_config__.tag)
 
 

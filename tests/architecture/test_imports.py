@@ -20,6 +20,10 @@ HEAVY = (
     "distributed",
     "onnx",
     "skops",
+    "jinja2",
+    "starlette",
+    "uvicorn",
+    "prometheus_client",
 )
 
 

@@ -36,6 +36,7 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> N
         "page.html",
         "page.css",
         "page.js",
+        *("board.css", "board.html", "board.js", "login.html", "login.js"),  # the live board's
     }
 
 

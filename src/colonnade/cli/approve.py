@@ -9,8 +9,9 @@ import typer
 
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.cli.party import PartyToml
-from colonnade.node.allowance import COUNTED, Allowance
-from colonnade.node.approvals import Decision, PendingJob, Told, decide_for_owner, decision_on, pending_jobs
+from colonnade.node.allowance import Allowance
+from colonnade.node.approval_words import day_in_words, facts_in_words, told_in_words
+from colonnade.node.approvals import Decision, PendingJob, decide_for_owner, decision_on, pending_jobs
 from colonnade.node.files import PartyFile, read_party_file
 from colonnade.node.state_folder import is_held
 
@@ -64,29 +65,14 @@ def _left(file: PartyFile, job: PendingJob) -> dict[str, int]:
 def _described(party: str, job: PendingJob, decision: Decision | None, left: dict[str, int]) -> str:
     hours = max((job.until - datetime.now(UTC)).total_seconds(), 0) / 3600
     state = f"waits; refused in {hours:.1f} hours" if decision is None else f"decided: {_word(decision)}"
-    facts = ", ".join(f"{name.replace('_', ' ')} {_listed(value)}".strip() for name, value in job.words.job.items())
-    lines = [f"{job.run} ({state})", _item(f"job: {facts}"), f"  {party} would tell:"]
-    lines += [_item(f"- {_told(told)}", 4) for told in job.words.tells] or ["    nothing of its data"]
-    lines += [_item(_day(job.words.takes, left)), *(_item(f"for all time: {words}") for words in job.words.in_all)]
+    lines = [f"{job.run} ({state})", _item(f"job: {facts_in_words(job.words.job)}"), f"  {party} would tell:"]
+    lines += [_item(f"- {told_in_words(told)}", 4) for told in job.words.tells] or ["    nothing of its data"]
+    lines += [
+        _item(f"today: {day_in_words(job.words.takes, left)}"),
+        *(_item(f"for all time: {words}") for words in job.words.in_all),
+    ]
     decide = f'colonnade approve PARTY.toml {job.run} --yes, or --no "reason"'
     return "\n".join([*lines, "" if decision else f"  {decide}\n"])
-
-
-def _told(told: Told) -> str:
-    rows = "" if told.rows is None else f" of up to {told.rows:,} rows"
-    return f"to {', '.join(told.to)}: {told.what}{rows}. {told.meaning.capitalize()}"
-
-
-def _day(takes: dict[str, int], left: dict[str, int]) -> str:
-    """Say what the job takes of the day's amounts, as far as the sheet tells, and what that leaves."""
-    if not left:
-        return "today: no limit a day"
-    parts = []
-    for name, most in left.items():
-        taken = takes.get(name)
-        after = "" if taken is None else f", {max(most - taken, 0):,} after up to {taken:,} for this job"
-        parts.append(f"{most:,} {COUNTED[name]} left{after}")
-    return f"today: {'; '.join(parts)}. Each request counts once here; a solver of many rounds asks again"
 
 
 def _item(text: str, indent: int = 2) -> str:
@@ -95,11 +81,3 @@ def _item(text: str, indent: int = 2) -> str:
 
 def _word(decision: Decision) -> str:
     return f"{'yes' if decision.is_approved else 'no'} by {decision.by}{decision.reason and f', {decision.reason}'}"
-
-
-def _listed(value: object) -> str:
-    if isinstance(value, list):
-        return " + ".join(map(str, value))
-    if isinstance(value, bool):
-        return ""
-    return f"{value:,}" if isinstance(value, int) else str(value)

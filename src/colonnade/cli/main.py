@@ -10,6 +10,7 @@ import typer
 from colonnade.cli import (
     align,
     approve,
+    board,
     certify,
     certs,
     check,
@@ -65,6 +66,7 @@ COMMANDS = {
     "party": party,
     "approve": approve,
     "status": status,
+    "board": board,
     "doctor": doctor,
     "version": version,
 }

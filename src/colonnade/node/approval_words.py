@@ -1,6 +1,6 @@
 """A job in words for the owner who decides on it: what it is, what the party would tell, and what that would leave."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -8,8 +8,9 @@ from colonnade.contracts import Table
 from colonnade.disclosure import MEANINGS
 from colonnade.ledger import SERVER
 from colonnade.messages import UNCOUNTED, Reveals, disclosures
+from colonnade.node.allowance import COUNTED
 from colonnade.node.approvals import JobWords, Told
-from colonnade.protocol.memory import AppliedNote, Memory, PreparedNote, SumNote
+from colonnade.protocol.memory import AppliedNote, Memory, Note, PreparedNote, SumNote
 from colonnade.protocol.policy import OF_MANY_ROWS, OF_ROWS, Policy
 from colonnade.protocol.preparing import most_choices
 from colonnade.protocol.sheet import JobSheet, SheetParty
@@ -110,13 +111,56 @@ def _in_all(sheet: JobSheet, policy: Policy, memory: Memory, party: SheetParty) 
         made = sum(isinstance(note, PreparedNote) for note in notes)
         if choices is not None:
             yield f"choices of rows to prepare columns by: {max(choices - made, 0):,} of {choices:,} are left, or more"
-    most = policy.models_of(party.features)
-    if most is not None and sheet.model is not None:
+    left = left_for_all_time(policy, notes, sheet.rows, party.features, party.label)
+    after = {
+        "models_in_all": "this job applies one, or one for each centre, where another party learns what comes of it",
+        "sums_in_all": "how many of them this job takes is not on its sheet",
+    }
+    yield from (
+        f"{words}; {after[name]}" for name, words in left.items() if name == "sums_in_all" or sheet.model is not None
+    )
+
+
+def left_for_all_time(policy: Policy, notes: Iterable[Note], rows: int, features: int, label: bool) -> dict[str, str]:
+    """Say what is left of what the owner allows for all time, by rule, of those that have a limit."""
+    found, most = {}, policy.models_of(features)
+    notes = tuple(notes)
+    if most is not None:
         applied = sum(note.numbers for note in notes if isinstance(note, AppliedNote))
-        after = "this job applies one, or one for each centre, where another party learns what comes of it"
-        yield f"models_in_all: {max(most - applied, 0):,} of {most:,} are left; {after}"
+        found["models_in_all"] = f"models_in_all: {max(most - applied, 0):,} of {most:,} are left"
     if policy.sums_in_all is not None:
-        limit = int(policy.sums_in_all * sheet.rows * (party.features + party.label))
+        limit = int(policy.sums_in_all * rows * (features + label))
         told = sum(note.numbers for note in notes if isinstance(note, SumNote))
-        after = "how many of them this job takes is not on its sheet"
-        yield f"sums_in_all: {max(limit - told, 0):,} of {limit:,} numbers are left; {after}"
+        found["sums_in_all"] = f"sums_in_all: {max(limit - told, 0):,} of {limit:,} numbers are left"
+    return found
+
+
+def told_in_words(told: Told) -> str:
+    """Say to whom the party would tell what, and what that means."""
+    rows = "" if told.rows is None else f" of up to {told.rows:,} rows"
+    return f"to {', '.join(told.to)}: {told.what}{rows}. {told.meaning.capitalize()}"
+
+
+def facts_in_words(facts: Mapping[str, object]) -> str:
+    """Say what a job is for, in one line."""
+    return ", ".join(f"{name.replace('_', ' ')} {_listed(value)}".strip() for name, value in facts.items())
+
+
+def day_in_words(takes: Mapping[str, int], left: Mapping[str, int]) -> str:
+    """Say what a job takes of the day's amounts, as far as its sheet tells, and what that leaves."""
+    if not left:
+        return "no limit a day"
+    parts = []
+    for name, most in left.items():
+        taken = takes.get(name)
+        after = "" if taken is None else f", {max(most - taken, 0):,} after up to {taken:,} for this job"
+        parts.append(f"{most:,} {COUNTED[name]} left{after}")
+    return f"{'; '.join(parts)}. Each request counts once here; a solver of many rounds asks again"
+
+
+def _listed(value: object) -> str:
+    if isinstance(value, list):
+        return " + ".join(map(str, value))
+    if isinstance(value, bool):
+        return ""
+    return f"{value:,}" if isinstance(value, int) else str(value)

@@ -64,7 +64,7 @@ class Journal:
 
     def records(self) -> Iterator[tuple[memoryview, memoryview]]:
         """Read all records from the first: the first part of each, and all others in one."""
-        return (record for record, _ in _scan(self.path))
+        return records_of(self.path)
 
     def compact(self, records: Iterable[bytes]) -> None:
         """Put other records in the place of all: the whole of them, or the old ones."""
@@ -93,6 +93,11 @@ class Journal:
         """Close the file and remove it."""
         self.close()
         disk.remove(self.path)
+
+
+def records_of(path: Path) -> Iterator[tuple[memoryview, memoryview]]:
+    """Read the records of a journal that another process may be writing to; nothing of it is changed."""
+    return (record for record, _ in _scan(path))
 
 
 def _scan(path: Path) -> Iterator[tuple[tuple[memoryview, memoryview], int]]:

@@ -7,11 +7,19 @@ import msgspec
 
 from colonnade.disk import sync_folder
 from colonnade.errors import InputError, TransportError
-from colonnade.node.journal import Journal
+from colonnade.node.journal import Journal, records_of
 from colonnade.protocol.memory import Note
 
 MEMORY = "memory.notes"
 _decoder: msgspec.msgpack.Decoder[Note] = msgspec.msgpack.Decoder(Note)
+
+
+def notes_in(path: Path) -> frozenset[Note]:
+    """Read what a party remembers, while it may be running; what cannot be read is left out."""
+    try:
+        return frozenset(_decoder.decode(first) for first, _ in records_of(path))
+    except (OSError, TransportError, msgspec.MsgspecError):
+        return frozenset()
 
 
 class KeptInFile:

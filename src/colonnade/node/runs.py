@@ -22,6 +22,7 @@ import msgspec
 
 from colonnade import disk
 from colonnade.errors import ColonnadeError, LocalProtocolError
+from colonnade.node.cancelling import forget_cancelling
 from colonnade.node.journal import Journal
 from colonnade.node.log import EventLog
 from colonnade.node.state_folder import StateFolder, write_private
@@ -56,14 +57,20 @@ class RunStatus(msgspec.Struct):
     bytes_sent: dict[str, int] = {}
     bytes_received: dict[str, int] = {}
     error: str | None = None
+    # How many there are, where that is known beforehand.
+    rounds: int = 0
+    ended: str = ""
+    # Where its result was saved, if that was said.
+    saved: str | None = None
 
 
 class ServerStatus(msgspec.Struct):
-    """The server and its newest runs, oldest first."""
+    """The server and its newest runs, oldest first; `awaited` are parties that it waits for since a second or more."""
 
     connected: list[str] = []
     missing: list[str] = []
     owners_asked: list[str] = []
+    awaited: list[str] = []
     runs: list[RunStatus] = []
 
 
@@ -167,6 +174,8 @@ class RunBook:
         for run in self.status.runs:
             if run.status == "running":
                 run.status = "interrupted" if run.run in self._unfinished else "failed"
+            if run.run not in self._unfinished:
+                forget_cancelling(folder.path, run.run)
 
     def open(self, purpose: RunPurpose) -> ServerRun:
         """Begin a run, or go on with one that is for exactly this: unfinished, or done with its result not kept."""
@@ -180,7 +189,7 @@ class RunBook:
         next(rounds)
         status = self._status(name, purpose)
         if not is_done:
-            status.status, status.error = "running", None
+            status.status, status.error, status.ended = "running", None, ""
         status.bytes_sent, status.bytes_received = {}, {}  # replayed rounds are counted again
         self._log.write("run resumed", run=name, verb=purpose.verb)
         return ServerRun(status, journal, rounds, is_done=is_done)
@@ -212,9 +221,14 @@ class RunBook:
         while len(self._done) > KEPT_DONE:
             disk.remove(self._folder.journal(self._done.pop(0)))
 
-    def forget_done(self) -> None:
-        """Remove the journals of runs that are done: their results are kept."""
-        for name in (*self._done_before, *self._done):
+    def forget_done(self, saved: str | None = None) -> None:
+        """Remove the journals of runs that are done: their results are kept, and saved there, if that is said."""
+        over = {*self._done_before, *self._done}
+        if saved is not None and over:
+            for run in self.status.runs:
+                run.saved = saved if run.run in over else run.saved
+            self.write_status(now=True)
+        for name in over:
             disk.remove(self._folder.journal(name))
         if self._done_before or self._done:
             self._folder.sync()
@@ -307,6 +321,7 @@ class RunBook:
     @staticmethod
     def _note_end(status: RunStatus, end: _End) -> None:
         status.status, status.error = end.status, None if end.status == "done" else end.reason
+        status.ended = status.ended or datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def read_status(folder: Path) -> ServerStatus:

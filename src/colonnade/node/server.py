@@ -1,6 +1,6 @@
 """The transport of a server whose parties are on other machines: numbered rounds, journaled, whatever carries them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from colonnade.catalogue import codec
 from colonnade.contracts import Inbox, Outbox, Transport
 from colonnade.errors import ColonnadeError, LocalProtocolError
 from colonnade.ledger import SERVER
+from colonnade.node.cancelling import forget_cancelling, stop_if_cancelled
 from colonnade.node.files import FederationFile
 from colonnade.node.identity_files import read_identity
 from colonnade.node.log import LOG, EventLog
@@ -34,7 +35,9 @@ class NetworkServer:
         self._book = RunBook(self._folder, self._log)
         self._run: ServerRun | None = None
         try:
-            self._carrier = carrier(file, self._log.write, outcome=self._outcome, on_change=self._came_or_went)
+            self._carrier = carrier(
+                file, self._log.write, outcome=self._outcome, on_change=self._came_or_went, look=self._look
+            )
         except ColonnadeError:
             self._folder.release()
             raise
@@ -45,13 +48,14 @@ class NetworkServer:
         self._carrier.wait_for_all()
 
     @contextmanager
-    def run(self, purpose: RunPurpose) -> Iterator[Transport]:
+    def run(self, purpose: RunPurpose, rounds: int = 0) -> Iterator[Transport]:
         """Give the rounds of a script a run: a new one, or an unfinished one that is for exactly this.
 
         An error of ours ends the run, for all sides, with its text. Whatever else stops it leaves it to be resumed.
-        What a done run's result was made of stays until `forget_done`.
+        What a done run's result was made of stays until `forget_done`. `rounds` says how many there are, if known.
         """
         run = self._run = self._book.open(purpose)
+        run.status.rounds = rounds
         for name in self._book.abandon(run):
             self._carrier.tell_all(RunEnd(name, *self._book.outcome(name)))
         try:
@@ -79,6 +83,7 @@ class NetworkServer:
         run.status.phase, run.status.round = phase, run.number + 1
         replies = run.recorded(requests)
         if replies is None:
+            stop_if_cancelled(self._folder.path, run.status.run)
             replies = self._ask(run, requests)
             run.record(requests, replies)
         for party in outbox:
@@ -87,9 +92,9 @@ class NetworkServer:
         self._book.write_status()
         return {party: self._codec.decode(reply, party=party) for party, reply in replies.items()}
 
-    def forget_done(self) -> None:
-        """Remove the journals of runs that are done: their results are kept."""
-        self._book.forget_done()
+    def forget_done(self, saved: str | None = None) -> None:
+        """Remove the journals of runs that are done: their results are kept, and saved there, if that is said."""
+        self._book.forget_done(saved)
 
     def close(self, status: Status = "done", reason: str = "", code: int = 0) -> None:
         """Say goodbye to the parties, with the status that they shall report, and stop listening."""
@@ -108,12 +113,20 @@ class NetworkServer:
         try:
             return self._carrier.ask({party: Ask(name, run.numbers[party], each) for party, each in requests.items()})
         finally:
-            self._book.status.owners_asked = []
+            self._book.status.owners_asked, self._book.status.awaited = [], []
 
     def _end(self, run: ServerRun, status: Status, reason: str) -> None:
         self._book.end(run, status, reason)
         self._carrier.tell_all(RunEnd(run.status.run, status, reason))
         self._book.tidy(run)
+        forget_cancelling(self._folder.path, run.status.run)
+
+    def _look(self, wanted: Sequence[str]) -> None:
+        """While parties are waited for, stop where the run was cancelled, and say who they are."""
+        if self._run is not None:
+            stop_if_cancelled(self._folder.path, self._run.status.run)
+            self._book.status.awaited = list(wanted)
+            self._book.write_status()
 
     def _outcome(self, name: str) -> tuple[Status, str] | None:
         return None if self._book.knows(name) else self._book.outcome(name)

@@ -1,6 +1,7 @@
 """The folder in which a server or a party keeps what outlives its process: its owner's, and one process's at a time."""
 
 import os
+import time
 from pathlib import Path
 
 from colonnade import disk
@@ -8,28 +9,26 @@ from colonnade.disk import PRIVATE, PRIVATE_FOLDER
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.journal import FRESH
 
+# Whoever looks whether a folder is in use holds it for a moment: who comes then tries again.
+TRIES, PAUSE_SECONDS = 5, 0.02
+
 
 class StateFolder:
     """A folder that only its owner can read, held by one process; made where it is missing."""
 
     def __init__(self, path: Path) -> None:
-        try:
-            import fcntl  # not on Windows, where the rest of the command still works
-        except ImportError as error:
-            raise UnsupportedError(f"State folders need POSIX file locks: {error}. Use Linux or macOS.") from error
+        _check_locks()
         self.path = path
         try:
             disk.make_folder(path, PRIVATE_FOLDER)
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, PRIVATE)
         except OSError as error:
             raise InputError(f"The state folder {path} cannot be used: {error}. Name one you may write to.") from error
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+        if not any(_is_locked(self._lock, pause) for pause in (*[PAUSE_SECONDS] * (TRIES - 1), 0.0)):
             os.close(self._lock)
             raise InputError(
                 f"The state folder {path} is in use by another process. Stop that one, or name another folder."
-            ) from error
+            )
         for left in path.glob(f"*{FRESH}"):  # a process was killed before it could put them in their places
             left.unlink()
 
@@ -53,12 +52,35 @@ class StateFolder:
 
 
 def is_held(path: Path) -> bool:
-    """Tell whether a process holds a folder."""
+    """Tell whether a process holds a folder; nothing in it is changed."""
+    _check_locks()
     try:
-        StateFolder(path).release()
-    except InputError:
-        return True
-    return False
+        lock = os.open(path / "lock", os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        return not _is_locked(lock, alone=False)
+    finally:
+        os.close(lock)
+
+
+def _check_locks() -> None:
+    try:
+        import fcntl  # noqa: F401  # not on Windows, where the rest of the command still works
+    except ImportError as error:
+        raise UnsupportedError(f"State folders need POSIX file locks: {error}. Use Linux or macOS.") from error
+
+
+def _is_locked(lock: int, pause: float = 0.0, *, alone: bool = True) -> bool:
+    """Try to lock an open file, for one process alone; where another holds it, pause."""
+    import fcntl
+
+    try:
+        fcntl.flock(lock, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+    except OSError:
+        time.sleep(pause)
+        return False
+    return True
 
 
 def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:

@@ -1,6 +1,6 @@
 """What carries rounds between machines, and what it works with at either end: a log, a desk that answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from colonnade.transports.endpoints import ServerEndpoint
@@ -8,6 +8,7 @@ from colonnade.transports.envelopes import Answer, Ask, Goodbye, RunEnd, Status
 
 # Tells what became of a run that a party names and that is not under way here; None if it is.
 Outcome = Callable[[str], tuple[Status, str] | None]
+Look = Callable[[Sequence[str]], None]
 
 
 class Log(Protocol):
@@ -71,6 +72,9 @@ class MakeCarrier(Protocol):
     """Makes a carrier for a server."""
 
     def __call__(
-        self, endpoint: ServerEndpoint, log: Log, *, outcome: Outcome, on_change: Callable[[], None]
+        self, endpoint: ServerEndpoint, log: Log, *, outcome: Outcome, on_change: Callable[[], None], look: Look
     ) -> Carrier:
-        """Start it; `on_change` is told when a party came or went."""
+        """Start it; `on_change` is told when a party came or went.
+
+        `look` is told about every second who is waited for, where the carrier can tell; what it raises ends the wait.
+        """

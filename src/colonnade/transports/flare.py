@@ -14,7 +14,7 @@ from nvflare.collab.api.exceptions import RunAborted
 
 from colonnade.errors import PartyUnreachableError, PolicyRefusedError, RemoteProtocolError
 from colonnade.ledger import SERVER
-from colonnade.transports.carriers import Desk, Log, Outcome
+from colonnade.transports.carriers import Desk, Log, Look, Outcome
 from colonnade.transports.endpoints import PartyEndpoint, ServerEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
@@ -40,11 +40,19 @@ PAUSE, TELL_SECONDS = 0.5, 30.0
 class FlareCarrier:
     """Calls the sites of a FLARE job; to be made and used inside the job's main function."""
 
-    def __init__(self, endpoint: ServerEndpoint, log: Log, *, outcome: Outcome, on_change: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        endpoint: ServerEndpoint,
+        log: Log,
+        *,
+        outcome: Outcome,
+        on_change: Callable[[], None],
+        look: Look = lambda _wanted: None,
+    ) -> None:
         self._endpoint = endpoint
         self._log = log
         self._outcome = outcome
-        self._on_change = on_change
+        self._on_change, self._look = on_change, look
         self._sites = {site.name for site in collab.clients}
         self._joined: set[str] = set()
 
@@ -116,6 +124,7 @@ class FlareCarrier:
             waiting = {party: data for party, data in waiting.items() if party not in replies}
             if not waiting:
                 return {party: self._read(party, replies[party]) for party in envelopes}
+            self._look(list(waiting))
             time.sleep(PAUSE)
 
     def _check_hope(self, party: str, failure: Any, until: float) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 
 from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
-from colonnade.transports.carriers import Log, Outcome
+from colonnade.transports.carriers import Log, Look, Outcome
 from colonnade.transports.endpoints import ServerEndpoint
 from colonnade.transports.envelopes import (
     ENVELOPE_VERSION,
@@ -44,6 +44,8 @@ STRANGERS, FILES_FOR_RUNS = 128, 128
 SHOWN_NAMES = 10
 # While parties stay away, that is said so often.
 REMINDER_SECONDS = 30.0
+# So often it is looked whether to wait any longer.
+LOOK_SECONDS = 1.0
 MAX_STRAYS = 100
 # A party that disconnects so often on one request does not answer it.
 MAX_REJOINS = 20
@@ -72,7 +74,7 @@ class Hub:
     """Listens for parties and carries numbered requests to them.
 
     `on_change` is told when a party came or went; `on_waiting` who is missing, whenever that changes while they are
-    waited for.
+    waited for; `look` is told about every second who is waited for, and may raise.
     """
 
     def __init__(
@@ -83,13 +85,14 @@ class Hub:
         outcome: Outcome,
         on_change: Callable[[], None],
         on_waiting: Waiting = say_who_is_missing,
+        look: Look = lambda _wanted: None,
     ) -> None:
         self._endpoint = endpoint
         self._log = log
         self._revoked = Revoked(endpoint.revoked, self._tell)
         self._outcome = outcome
         self._on_waiting = on_waiting
-        self._on_change = on_change
+        self._on_change, self._look = on_change, look
         self._changed = threading.Condition()
         self._links: dict[str, Link] = {}
         self._gone_since: dict[str, float] = dict.fromkeys(endpoint.parties, time.monotonic())
@@ -181,7 +184,7 @@ class Hub:
 
     def _wait(self, missing: Callable[[], list[str]], started: float) -> None:
         shown: list[str] | None = None
-        said = started
+        said = looked = started
         while wanted := missing():
             away = [party for party in wanted if party not in self._links]
             is_late = bool(away) and time.monotonic() - said >= REMINDER_SECONDS
@@ -189,7 +192,10 @@ class Hub:
                 self._on_waiting(away)
                 shown, said = away, time.monotonic()
             left = min(self._patience(party, started) for party in wanted)
-            self._changed.wait(max(0.0, min(left, REMINDER_SECONDS)) + 0.001)
+            self._changed.wait(max(0.0, min(left, LOOK_SECONDS)) + 0.001)
+            if time.monotonic() - looked >= LOOK_SECONDS:
+                self._look(missing())
+                looked = time.monotonic()
         if shown:
             self._on_waiting([])
 
