@@ -142,6 +142,7 @@ GROUPS = (
     Group(
         "Results",
         "See [Keep a model and hand it over](../how-to/keep-a-model.md), "
+        "[Export a model](../how-to/export-a-model.md), "
         "[Read standard errors](../how-to/read-standard-errors.md), "
         "[Reuse a coreset](../how-to/reuse-a-coreset.md) and [Ledger](ledger.md).",
         (
@@ -157,6 +158,7 @@ GROUPS = (
             "Summary",
             "Coefficient",
             "Ledger",
+            "skops_types",
         ),
     ),
     Group(

@@ -52,6 +52,7 @@ from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral, DistDim, Saga, SecureGram, SecureLloyd
 from colonnade.tasks import Classification, ClassificationModel, KMeans, KMeansModel, LinearModel, Regression
 from colonnade.tasks.summary import Coefficient, Summary
+from colonnade.tasks.to_sklearn import skops_types
 
 __all__ = [
     "AlignmentError",
@@ -115,6 +116,7 @@ __all__ = [
     "WireVersionError",
     "diagnose",
     "serve_party",
+    "skops_types",
     "split_columns",
     "theory_size",
 ]

@@ -18,6 +18,8 @@ HEAVY = (
     "duckdb",
     "dask",
     "distributed",
+    "onnx",
+    "skops",
 )
 
 

@@ -45,8 +45,8 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     # One thread: bits do not depend on the machine, and idle threads do not fight busy neighbours.
     with threadpool_limits(1):
         kept, alignment = _run(tables, files, plan, seed, stored)
-        say("Learning whether a flight is late ...")
-        late, held_out = lateness.learn_lateness(files, seed)
+        say("Learning whether a flight is late, on three coresets and on all rows ...")
+        late = lateness.learn_lateness(files, seed)
     found = cells(read_results(stored))
     picture = out / "excess_by_bytes.png"
     report.figure(found, picture)
@@ -58,7 +58,7 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     for task in ("regression", "clustering"):
         screen.print(report.table(found, task), "")
     show(f"{report.conclusion(found)}\n\nWhat one coreset run of {report.SHOWN_SIZE:,} rows sent:\n{kept.ledger}\n")
-    show(lateness.in_words(late, held_out))
+    show(lateness.in_words(late[0]))
     say(f"\nResults: {stored}\nFigure:  {picture}\nOne run: {out / 'run'} (read it with Run.load)")
 
 

@@ -34,6 +34,7 @@ from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names, references
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 from colonnade.tasks.penalty_path import RegularisationPath
+from colonnade.tasks.to_onnx import models as to_onnx
 
 COEFFICIENT = "coefficient"  # its column in model.arrow; of more classes than two, one each with its number
 
@@ -126,6 +127,7 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
             self.feature_names_in_[here],
             parts_={party: self.parts_[party]},
             scale_=None if self.scale_ is None else self.scale_[here].copy(),
+            learned_from_=None if self.learned_from_ is None else self.learned_from_.of(party),
         )
 
     def logits(self, features: Floats) -> Floats:
@@ -232,6 +234,26 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         """
         make = partial(to_sklearn.logistic_regression, self.coef_, self.intercept_, self.classes_)
         return to_sklearn.behind_preparation(make, self)
+
+    def to_onnx(self) -> Any:
+        """Make an `onnx.ModelProto` that predicts the same.
+
+        It has one input a column, of float64; where parties of one process prepared their columns, these as they came.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its outputs are `label`, (rows,), `probabilities`, (rows, n_classes), and `logits`: those of all `part`, and
+            the intercept, add up to the whole's.
+
+        Examples
+        --------
+        >>> import numpy as np, onnx, colonnade as cn
+        >>> model = cn.ClassificationModel(np.array([[1.0, 2.0]]), np.array([-3.0]), ("no", "yes"), ("rain", "wind"))
+        >>> [each.name for each in model.to_onnx().graph.output]
+        ['label', 'probabilities', 'logits']
+        """
+        return to_onnx.classification(self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder of `model.json` and `model.arrow`, whole or not at all.

@@ -24,6 +24,7 @@ from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
+from colonnade.tasks.to_onnx import models as to_onnx
 
 CENTRE = "centre_"  # the first part of their columns' names in model.arrow
 
@@ -92,7 +93,8 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         here = columns_of(self.parts_, party)
         scale = None if self.scale_ is None else self.scale_[here].copy()
         centers = self.cluster_centers_[:, here].copy()
-        return KMeansModel(centers, self.feature_names_in_[here], scale, {party: self.parts_[party]})
+        tables = None if self.learned_from_ is None else self.learned_from_.of(party)
+        return KMeansModel(centers, self.feature_names_in_[here], scale, {party: self.parts_[party]}, tables)
 
     def predict(self, X: npt.ArrayLike) -> Rows:
         """Find the nearest centre of rows that are all in one place.
@@ -185,6 +187,26 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         two centres as rounding can tell may go to either. Of prepared columns it is a pipeline, as a `LinearModel`'s.
         """
         return to_sklearn.behind_preparation(partial(to_sklearn.kmeans, self.cluster_centers_, self.scale_), self)
+
+    def to_onnx(self) -> Any:
+        """Make an `onnx.ModelProto` that finds the same clusters.
+
+        It has one input a column, of float64; where parties of one process prepared their columns, these as they came.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its outputs are `label`, (rows,), `distances` to the centres, (rows, n_clusters), and `squared_distances`:
+            those of all `part` add up to the whole's.
+
+        Examples
+        --------
+        >>> import numpy as np, onnx, colonnade as cn
+        >>> model = cn.KMeansModel(np.array([[0.0, 0.0], [9.0, 9.0]]), ("distance", "wind"))
+        >>> [each.name for each in model.to_onnx().graph.output]
+        ['label', 'distances', 'squared_distances']
+        """
+        return to_onnx.kmeans(self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder, as `LinearModel.save` does."""

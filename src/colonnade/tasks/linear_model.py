@@ -25,6 +25,7 @@ from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names, references
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 from colonnade.tasks.penalty_path import RegularisationPath
+from colonnade.tasks.to_onnx import models as to_onnx
 
 COEFFICIENT = "coefficient"  # its column in model.arrow
 HEAD = ("feature", "coefficient")
@@ -106,6 +107,7 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
             self.feature_names_in_[here],
             parts_={party: self.parts_[party]},
             scale_=None if self.scale_ is None else self.scale_[here].copy(),
+            learned_from_=None if self.learned_from_ is None else self.learned_from_.of(party),
         )
 
     def predict(self, X: npt.ArrayLike) -> Floats:
@@ -185,6 +187,26 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         Where parties of one process prepared their columns, it is a pipeline, of frames with the columns as they came.
         """
         return to_sklearn.behind_preparation(partial(to_sklearn.linear_regression, self.coef_, self.intercept_), self)
+
+    def to_onnx(self) -> Any:
+        """Make an `onnx.ModelProto` that predicts the same.
+
+        It has one input a column, of float64; where parties of one process prepared their columns, these as they came.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its output is `prediction`, (rows,). Those of all `part`, and the intercept, add up to the whole's.
+
+        Examples
+        --------
+        >>> import numpy as np, onnx, colonnade as cn
+        >>> model = cn.LinearModel(np.array([1.0, 2.0]), 0.5, ("distance", "wind"))
+        >>> graph = model.to_onnx().graph  # onnx.save(model.to_onnx(), "delay.onnx") keeps it
+        >>> [each.name for each in graph.input], [each.name for each in graph.output]
+        (['distance', 'wind'], ['prediction'])
+        """
+        return to_onnx.linear(self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder of `model.json` and `model.arrow`, whole or not at all.

@@ -165,7 +165,8 @@ def _draw(points: Sequence[FrontierPoint], best: Sequence[FrontierPoint], width:
     widths = [width_of(name, SIZE, bold=point.chosen) for name, point in zip(names, points, strict=True)]
     places = [axes.place(point, point.excess) for point in points]
     around = [axes.bounds(point) for point in points if len(_ends(point)) > 1]
-    labels = placed(places, widths, Box(area.left, 18, width, area.bottom), height=SIZE + 4, around=around)
+    room, sure = Box(area.left, 18, width, area.bottom), sum(point.chosen for point in points)
+    labels = placed(places, widths, room, height=SIZE + 4, around=around, sure=sure)
     for point, name, label in zip(points, names, labels, strict=True):
         if label is not None:
             sheet.text(label.x, label.y, name, align=label.align, bold=point.chosen, halo=True)

@@ -1,5 +1,6 @@
 """Where labels of points go, so that none lies on another."""
 
+import math
 from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
@@ -16,35 +17,55 @@ class Label(NamedTuple):
 
 
 def placed(
-    points: Sequence[Point], widths: Sequence[float], area: Box, *, height: float, around: Sequence[Box] = ()
+    points: Sequence[Point],
+    widths: Sequence[float],
+    area: Box,
+    *,
+    height: float,
+    around: Sequence[Box] = (),
+    sure: int = 0,
 ) -> list[Label | None]:
     """Find a place beside each point and around what else is there, for the first before the others.
 
-    None where there is no room.
+    The first `sure` have one also where that lies on other points; None for others that have no room.
     """
-    taken = [*around, *(Box(x - 6, y - 6, x + 6, y + 6) for x, y in points)]
+    dots = [Box(x - 6, y - 6, x + 6, y + 6) for x, y in points]
+    labels: list[Box] = []
     found: list[Label | None] = []
-    for (x, y), width in zip(points, widths, strict=True):
-        label = _first_free(x, y, width, height, taken, area)
+    for i, (point, width) in enumerate(zip(points, widths, strict=True)):
+        free = [label for label in _beside(*point, height) if _is_free(_box(label, width, height), labels, area)]
+        clear = (label for label in free if _is_clear(_box(label, width, height), point, points, [*around, *dots]))
+        label = next(clear, free[0] if free and i < sure else None)
         found.append(label)
         if label is not None:
-            taken.append(_box(label, width, height))
+            labels.append(_box(label, width, height))
     return found
 
 
-def _first_free(x: float, y: float, width: float, height: float, taken: list[Box], area: Box) -> Label | None:
+def _beside(x: float, y: float, height: float) -> list[Label]:
     beside = [Label(x + 10, y, "left"), Label(x - 10, y, "right")]
     over = [Label(x, y + sign * (height / 2 + 8), "center") for sign in (-1, 1)]
     askew = [
         Label(x + side, y + up, "left" if side > 0 else "right")
         for up, side in product((-height * 0.9, height * 0.9, -height * 1.7, height * 1.7), (8, -8))
     ]
-    for label in (*beside, *over, *askew):
-        box = _box(label, width, height)
-        inside = box.left >= area.left and box.right <= area.right and box.top >= area.top and box.bottom <= area.bottom
-        if inside and not any(box.meets(other) for other in taken):
-            return label
-    return None
+    return [*beside, *over, *askew]
+
+
+def _is_free(box: Box, labels: Sequence[Box], area: Box) -> bool:
+    inside = box.left >= area.left and box.right <= area.right and box.top >= area.top and box.bottom <= area.bottom
+    return inside and not any(box.meets(label) for label in labels)
+
+
+def _is_clear(box: Box, own: Point, points: Sequence[Point], taken: Sequence[Box]) -> bool:
+    """Tell whether it lies on nothing, and no other point is nearer to it, whose name it would seem to be."""
+    near = _distance(own, box)
+    return not any(box.meets(other) for other in taken) and all(_distance(point, box) >= near for point in points)
+
+
+def _distance(point: Point, box: Box) -> float:
+    x, y = point
+    return math.hypot(max(box.left - x, 0, x - box.right), max(box.top - y, 0, y - box.bottom))
 
 
 def _box(label: Label, width: float, height: float) -> Box:

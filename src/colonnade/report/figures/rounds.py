@@ -92,16 +92,19 @@ def _arrow(group: list[Entry], *, to_server: bool) -> Arrow:
     return Arrow(group[0].phase, group[0].round, group[-1].round, group[0].kind, to_server, parties)
 
 
+def _parties(number: int) -> str:
+    return "1 party" if number == 1 else f"{count(number)} parties"
+
+
 def _words(ledger: Ledger, found: Sequence[Arrow], parties: Sequence[str]) -> str:
     total, up = (sum(arrow.bytes for arrow in found if arrow.to_server >= least) for least in (False, True))
     most = max(found, key=lambda arrow: arrow.bytes)
     share = f", {per_cent(most.bytes / total)} of all" if total else ""
-    who = "1 party" if len(parties) == 1 else f"{count(len(parties))} parties"
     return (
-        f"{count(len(ledger))} messages between the server and {who}, {in_bytes(total)}: {in_bytes(up)} to the server, "
-        f"{in_bytes(total - up)} from it. The most are {isolated(plain(most.kind, 40))} in phase "
-        f"{isolated(plain(most.phase, 40))}: {in_bytes(most.bytes)}{share}. "
-        "Blue arrows go to the server, grey ones from it; thicker ones carry more."
+        f"{count(len(ledger))} messages between the server and {_parties(len(parties))}, {in_bytes(total)}: "
+        f"{in_bytes(up)} to the server, {in_bytes(total - up)} from it. "
+        f"The most are {isolated(plain(most.kind, 40))} in phase {isolated(plain(most.phase, 40))}: "
+        f"{in_bytes(most.bytes)}{share}. Blue arrows go to the server, grey ones from it; thicker ones carry more."
     )
 
 
@@ -112,7 +115,7 @@ class _Diagram:
         self.parties, self.wide = parties, width == WIDE
         shown, rest = found[:MOST_ARROWS], found[MOST_ARROWS:]
         self.apart = len(parties) <= (MOST_LANES if self.wide else MOST_LANES_NARROW)
-        self.lanes = list(parties) if self.apart else [f"{count(len(parties))} parties"]
+        self.lanes = list(parties) if self.apart else [_parties(len(parties))]
         self.server, first, last = 70.0, 0.42 * width, width - (60.0 if self.wide else 36.0)
         self.size = SIZE if self.wide else SMALL
         if len(self.lanes) == 1:
@@ -174,7 +177,7 @@ class _Diagram:
                 sheet.mark(x, y, role, size=6)
             else:
                 _head(sheet, x, y, role, 1)
-        part = "" if self.apart or len(arrow.parties) == len(self.parties) else f", {count(len(arrow.parties))} parties"
+        part = "" if self.apart or len(arrow.parties) == len(self.parties) else f", {_parties(len(arrow.parties))}"
         weighs = f" \u00b7 {in_bytes(arrow.bytes)}{part}"
         room = sheet.width - self.server - 14 - width_of(weighs, self.size)
         kind = isolated(fitted(plain(arrow.kind), room, self.size))

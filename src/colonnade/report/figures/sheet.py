@@ -51,7 +51,7 @@ class Sheet:
         self._canvas = Canvas(figsize=(width / 72, height / 72), dpi=72)
         self._canvas.patch.set_visible(False)
         self._texts: dict[str, Drawn] = {}
-        self._board = self._canvas.add_axes((0, 0, 1, 1))
+        self._board: Any = self._canvas.add_axes((0, 0, 1, 1))
         self._board.set(xlim=(0, width), ylim=(height, 0))
         self._board.set_axis_off()
         self._order = 0
@@ -67,17 +67,14 @@ class Sheet:
         align: str = "left",
         bold: bool = False,
         halo: bool = False,
-        upright: bool = False,
     ) -> None:
         """Write a text whose middle is at this height; `halo` parts it from lines behind it."""
         gid = f"t{len(self._texts)}"
         self._texts[gid] = Drawn(text, bold=bold, halo=halo)
         # What is measured is not what is written: names may have letters that no typeface here has.
         stand_in = "x" * max(1, min(len(text), 40))
-        x, y = (x + 0.36 * size, y) if upright else (x, y + 0.36 * size)
         look = {"color": LIGHT[role], "fontsize": size, "ha": align, "va": "baseline", "gid": gid}
-        turned = {"rotation": 90, "rotation_mode": "anchor"} if upright else {}
-        self._board.text(x, y, stand_in, zorder=self._next(), **look, **turned)
+        self._board.text(x, y + 0.36 * size, stand_in, zorder=self._next(), **look)
 
     def lines(self, pieces: Sequence[tuple[Point, Point]], role: str, width: float = 1.0) -> None:
         """Draw straight pieces, all alike, as one path."""
@@ -114,7 +111,7 @@ class Sheet:
         """Fill a polygon."""
         from matplotlib.patches import Polygon
 
-        look = {"facecolor": (LIGHT[role], opacity), "edgecolor": "none", "zorder": self._next()}
+        look: dict[str, Any] = {"facecolor": (LIGHT[role], opacity), "edgecolor": "none", "zorder": self._next()}
         self._board.add_patch(Polygon(points, clip_on=False, **look))
 
     def mark(self, x: float, y: float, role: str, *, size: float = 8.0, shape: str = "o", hollow: bool = False) -> None:
@@ -149,7 +146,8 @@ class Sheet:
         from matplotlib.backends.backend_svg import FigureCanvasSVG
 
         written = io.StringIO()
-        FigureCanvasSVG(self._canvas).print_svg(written, metadata={"Date": None, "Creator": None})
+        backend: Any = FigureCanvasSVG(self._canvas)
+        backend.print_svg(written, metadata={"Date": None, "Creator": None})
         return for_pages(written.getvalue(), self._texts, label=label, kind=kind)
 
 
@@ -189,5 +187,6 @@ def _own_settings() -> Iterator[None]:
         ) from error
     with _SETTINGS_IN_USE, matplotlib.rc_context():
         matplotlib.rcdefaults()  # and not what somebody chose for figures of their own
-        matplotlib.rcParams.update(SETTINGS)
+        settings: Any = matplotlib.rcParams
+        settings.update(SETTINGS)
         yield

@@ -102,8 +102,6 @@ def _text(element: ElementTree.Element, drawn: Drawn) -> ElementTree.Element:
     size = re.search(r"([\d.]+)px", styles.get("font", "") + styles.get("font-size", ""))
     place = {name: _number(element.get(name, "0")) for name in ("x", "y")}
     text = ElementTree.Element("text", {**place, "font-size": _number(size[1]) if size else "12"})
-    if "rotate(-90" in element.get("transform", "").replace(" ", ""):
-        text.set("transform", f"rotate(-90 {place['x']} {place['y']})")
     text.attrib.update(_look({"fill": LIGHT["ink"], **styles}))
     if drawn.bold:
         text.set("font-weight", "600")
