@@ -18,7 +18,7 @@ MOST_CENTRES, MOST_FEATURES = 20, 24
 ROUNDING, TINY = 1e-12, 1e-15
 # Standardised differences that have the full colour, how full that is, so that numbers stay legible on it, and the
 # steps to it.
-FULL, OPACITY, STEPS = 2.0, 0.55, 8
+FULL, OPACITY, STEPS = 2.0, 0.5, 8
 # Where so many of the lines have numbers that fit, they are shown; otherwise signs.
 MOSTLY = 0.6
 ROW, HEADING = 21.0, 26.0

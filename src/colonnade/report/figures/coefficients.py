@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Sheet, figure, note
-from colonnade.report.figures.ticks import even_ticks, set_ticks
+from colonnade.report.figures.ticks import apart, even_ticks, set_ticks
 from colonnade.report.figures.words import fitted, isolated, listed, plain, width_of
 from colonnade.report.numbers import count, value
 
@@ -73,7 +73,7 @@ def coefficients(rows: Sequence[CoefficientBar]) -> Figure:
     shown, rest = ranked[:MOST], ranked[MOST:]
     groups = {party: [row for row in shown if row.party == party] for party in dict.fromkeys(r.party for r in finite)}
     groups = {party: own for party, own in groups.items() if own}
-    return figure(TITLE, _words(finite, rest), lambda width: _draw(groups, width))
+    return figure(TITLE, _words(finite, shown, rest), lambda width: _draw(groups, width))
 
 
 def _has_interval(row: CoefficientBar) -> bool:
@@ -97,7 +97,7 @@ def _sure(row: CoefficientBar) -> bool:
     return _has_interval(row) and (low > 0 or high < 0)
 
 
-def _words(finite: Sequence[CoefficientBar], rest: Sequence[CoefficientBar]) -> str:
+def _words(finite: Sequence[CoefficientBar], shown: Sequence[CoefficientBar], rest: Sequence[CoefficientBar]) -> str:
     sure, known = sum(map(_sure, finite)), sum(map(_has_interval, finite))
     largest = max(finite, key=lambda row: abs(row.value))
     text = (
@@ -106,6 +106,8 @@ def _words(finite: Sequence[CoefficientBar], rest: Sequence[CoefficientBar]) -> 
     )
     if known:
         text += f" {count(sure)} of {count(known)} intervals leave 0 out: their marks are filled, the others hollow."
+    if _is_uneven(shown):
+        text += " The axis is logarithmic on both sides of 0."
     zeros = sum(row.value == 0 for row in finite)
     if zeros:
         text += f" {count(zeros)} {'is' if zeros == 1 else 'are'} 0."
@@ -119,7 +121,7 @@ def _draw(groups: dict[str, list[CoefficientBar]], width: float) -> Sheet:
     shown = [row for own in groups.values() for row in own]
     body = len(groups) * HEADING + len(shown) * ROW
     sheet = Sheet(width, body + 26)
-    left, room = (150.0, 190.0) if wide else (108.0, 74.0)
+    left, room = (150.0, 190.0) if wide else (104.0, 80.0)
     across = _Across(shown, sheet.axes(left, 4, width - left - room - 12, body), 6 if wide else 3)
     across.axes.set(ylim=(body, 0))
     across.axes.set_yticks([])
@@ -152,8 +154,13 @@ def _told(row: CoefficientBar, room: float) -> str:
     if _has_interval(row):
         low, high = _interval(row)
         texts = [f"{value(row.value, n)} ({value(low, n)} to {value(high, n)})" for n in (4, 3, 2)]
-    texts += [value(row.value, n) for n in (4, 3)]
+    texts += [value(row.value, n) for n in (4, 3, 2, 1)]
     return next((text for text in texts if width_of(text, SMALL) <= room), f"{row.value:.2e}")
+
+
+def _is_uneven(shown: Sequence[CoefficientBar]) -> bool:
+    sizes = sorted(abs(row.value) for row in shown if row.value)
+    return bool(sizes) and sizes[-1] / EVEN > sizes[len(sizes) // 2]
 
 
 class _Across:
@@ -172,7 +179,7 @@ class _Across:
         ends = [0.0, *(self.at(row.value) for row in shown)]
         ends += [self.at(end) for row in shown if _has_interval(row) for end in _interval(row)]
         low, high = min(ends), max(ends)
-        if sizes and sizes[-1] / EVEN > sizes[len(sizes) // 2]:
+        if _is_uneven(shown):
             smallest = math.floor(math.log10(max(sizes[0] / self.unit, 1e-300)))
             linear = 10.0 ** max(smallest, -DECADES)
             axes.set_xscale("symlog", linthresh=linear, linscale=0.5)
@@ -183,7 +190,10 @@ class _Across:
             limits = (low - margin, high + margin)
             ticks = even_ticks(*limits, most)
         axes.set(xlim=limits)
-        set_ticks(axes.xaxis, ticks, lambda tick: value(tick * self.unit, 3))
+        set_ticks(axes.xaxis, apart(axes, ticks, self._name, SMALL), self._name)
+
+    def _name(self, tick: float) -> str:
+        return value(tick * self.unit, 3)
 
     def at(self, number: float) -> float:
         """Say where a value is on the axis."""
@@ -195,6 +205,4 @@ def _both_sides(low: float, high: float, linear: float, most: int) -> list[float
     sides = (low < -linear) + (high > linear)
     step = max(1, math.ceil((last - first + 1) * sides / most))
     sizes = [10.0**power for power in range(last, first - 1, -step)]
-    # Near 0 they would lie on each other.
-    sizes = [size for size in sizes if size > 5 * linear] or sizes[:1]
     return [0.0, *(size for size in sizes if size <= high), *(-size for size in sizes if -size >= low)]

@@ -5,7 +5,7 @@ The series are Okabe and Ito's colours, which people who confuse colours tell ap
 
 # Drawn with these; each is in the page a class, so that its theme decides. No two may be alike.
 LIGHT = {
-    "ink": "#1f2328",
+    "ink": "#1b2230",
     "muted": "#57606a",
     "grid": "#d5dae0",
     "paper": "#ffffff",
@@ -17,10 +17,10 @@ LIGHT = {
     "series-6": "#3d8fc4",
 }
 DARK = {
-    "ink": "#e6edf3",
+    "ink": "#e6e9ef",
     "muted": "#9aa5b1",
     "grid": "#3a424c",
-    "paper": "#0d1117",
+    "paper": "#14181f",
     "series-1": "#56b4e9",
     "series-2": "#ff9457",
     "series-3": "#34c79a",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from colonnade.report.figures.words import width_of
 from colonnade.report.numbers import in_bytes, value
 
 # Leading digits of ticks on a logarithmic axis, the densest first.
@@ -34,6 +35,16 @@ def set_ticks(axis: Any, ticks: list[float], name: Callable[[float], str]) -> No
     """Put these ticks on an axis of matplotlib's, and no others."""
     axis.set_ticks(ticks, labels=[name(tick) for tick in ticks])
     axis.set_ticks([], minor=True)
+
+
+def apart(axes: Any, ticks: list[float], name: Callable[[float], str], size: float) -> list[float]:
+    """Leave out ticks across whose names would lie on those of ticks that come before them."""
+    kept: list[tuple[float, float, float]] = []
+    for tick in ticks:
+        middle, half = float(axes.transData.transform((tick, 0))[0]), width_of(name(tick), size) / 2 + 3
+        if all(abs(middle - other) > half + reach for _, other, reach in kept):
+            kept.append((tick, middle, half))
+    return [tick for tick, _, _ in kept]
 
 
 def bytes_tick(number: float) -> str:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade.report.figures.ticks import bytes_tick, even_ticks, log_ticks, per_cent_tick
+from colonnade.report.figures.ticks import apart, bytes_tick, even_ticks, log_ticks, per_cent_tick
 from colonnade.report.figures.words import fitted, isolated, listed, plain, shortened, width_of
 
 
@@ -61,3 +61,11 @@ def test_ticks_that_people_would_choose() -> None:
     assert [bytes_tick(tick) for tick in log_ticks(9e3, 2e6, 4)] == ["10 kB", "100 kB", "1 MB"]
     assert [per_cent_tick(tick) for tick in log_ticks(0.0008, 0.15, 4)] == ["0.1 %", "1 %", "10 %"]
     assert even_ticks(0, 1, 5) == pytest.approx([0, 0.2, 0.4, 0.6, 0.8, 1.0])
+
+
+def test_names_of_ticks_lie_apart_and_the_first_stay() -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure(figsize=(4, 2), dpi=72).add_axes((0, 0, 1, 1))
+    axes.set(xlim=(-10, 10))
+    assert apart(axes, [0.0, 10.0, -10.0, 0.5, -5.0], lambda tick: f"{tick:.4f}", 11) == [0.0, 10.0, -10.0, -5.0]
