@@ -9,12 +9,21 @@ import colonnade as cn
 from colonnade.cells import LONGEST, MOST_LINES, html_table, in_a_line
 
 
+class Reader(HTMLParser):
+    """Which elements a text has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+
+    def handle_starttag(self, tag: str, _attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+
+
 def tags(text: str) -> set[str]:
-    found: set[str] = set()
-    reader = HTMLParser()
-    reader.handle_starttag = lambda tag, _: found.add(tag)  # type: ignore[method-assign]
+    reader = Reader()
     reader.feed(text)
-    return found
+    return reader.tags
 
 
 def test_names_of_anyones_making_take_one_line_and_not_much_of_that() -> None:

@@ -33,7 +33,7 @@ def tiles(run: Run[Any]) -> Iterator[Tile]:
         yield Tile(
             "Above the best possible",
             "not known" if bound is None else f"at most {per_cent(bound)}",
-            "certified, 95 % confidence" if found.trusted else "the certificate doubts this run",
+            _certificate_note(found),
         )
     part = per_cent(run.ledger.bytes / known.everything(run))
     yield Tile("Sent", in_bytes(run.ledger.bytes), f"{part} of sending every cell")
@@ -43,6 +43,12 @@ def tiles(run: Run[Any]) -> Iterator[Tile]:
         yield Tile("Learned on", f"{count(len(run.coreset))} rows", f"of {count(run.coreset.n_rows)}")
     yield Tile("Rounds", count(known.rounds(run)), f"in {duration(run.seconds)}")
     yield Tile("Parties", count(len(run.roster.cards)), f"{count(len(run.roster.feature_names))} columns")
+
+
+def _certificate_note(found: Any) -> str:
+    if not found.trusted:
+        return "the certificate doubts this run"
+    return "the certificate has no bound" if found.relative_excess is None else "certified, 95 % confidence"
 
 
 def _what(run: Run[Any]) -> str:

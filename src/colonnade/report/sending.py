@@ -6,7 +6,7 @@ from colonnade.ledger import HEADER, Ledger
 from colonnade.report import figures, known
 from colonnade.report.numbers import count, in_bytes, per_cent
 from colonnade.report.sections import Section, Shown
-from colonnade.report.tables import Table, number, table, text
+from colonnade.report.tables import Table, name, number, table, text
 from colonnade.run import Run
 
 ALL_MESSAGES = "All messages are in ledger.json in the run's folder, and in run.ledger."
@@ -28,7 +28,9 @@ def bytes_section(run: Run[Any]) -> Section:
     largest = max(ledger.by_phase().items(), key=lambda each: each[1].bytes, default=None)
     words: tuple[str, ...] = ()
     if largest is not None and ledger.bytes:
-        words = (f"Most was sent in the phase {largest[0]}: {per_cent(largest[1].bytes / ledger.bytes)} of all bytes.",)
+        words = (
+            f"Most was sent in the phase {name(largest[0])}: {per_cent(largest[1].bytes / ledger.bytes)} of all bytes.",
+        )
     tables = (_sums("Bytes by party", "party", ledger), _sums("Bytes by phase", "phase", ledger))
     return Section(
         "bytes", "Bytes by phase and party", words, (Shown(figures.bytes_by_phase_and_party(ledger)),), tables

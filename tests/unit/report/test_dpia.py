@@ -44,7 +44,7 @@ def test_names_stand_for_themselves_in_markdown() -> None:
     lines = text.splitlines()
     bare = re.compile(r"(?<!\\)(?:\\\\)*[<`\[]")
     assert not [line[:200] for line in lines[1:] if bare.search(line)], "no tag, code or link begins"
-    widths = {}
+    widths: dict[int, list[str]] = {}
     for line in lines:
         if line.startswith("|"):
             widths.setdefault(len(re.findall(r"(?<!\\)\|", line)), []).append(line)

@@ -34,10 +34,14 @@ class Opened:
         self.asked: list[str] = []
         self.page.on("console", lambda message: self.said.append(message.text))
         self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.said.append(dialog.message), dialog.dismiss()))
+        self.page.on("dialog", self._dismiss)
         self.page.on("request", lambda request: self.asked.append(request.url))
         self.page.goto(file.as_uri(), wait_until="load")
         self.asked = [address for address in self.asked if address != file.as_uri()]
+
+    def _dismiss(self, dialog: Any) -> None:
+        self.said.append(dialog.message)
+        dialog.dismiss()
 
     def close(self) -> None:
         self.page.close()

@@ -37,6 +37,7 @@ def test_few_effective_rows_are_told(run: cn.Run[Any]) -> None:
 
 
 def test_a_certificate_that_doubts_is_told_first(run: cn.Run[Any]) -> None:
+    assert run.findings.certificate is not None
     found = msgspec.structs.replace(run.findings.certificate, draws_p=1e-6, gradient_p=1e-6)
     doubted = list(remarks(changed(run, certificate=found)))
     assert [text.partition(":")[0] for text in doubted[:2]] == [
