@@ -16,6 +16,7 @@ import files
 import made_up
 import numpy as np
 import pyarrow.parquet as pq
+from scale_bars import ONE_START, STARTS, TEN_STARTS
 from side_by_side import Line, Store, both_times, one_core, short, time_in_turns
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin_min
@@ -29,8 +30,8 @@ from colonnade.sampling.rules.clustering import LOCAL_SEED
 
 COVERTYPE, N_PARTIES = "covtype.parquet", 3
 FILE, LARGE_ROWS, LARGE_COLUMNS = "a Parquet file", 6_000_000, 30
-WORKS, STARTS = ("assignment", "scores"), 10
-ONE_START, HAS_FAISS = "KMeans, 1 start", importlib.util.find_spec("faiss") is not None
+WORKS = ("assignment", "scores")
+HAS_FAISS = importlib.util.find_spec("faiss") is not None
 Centres = Callable[[Floats], Floats]
 
 
@@ -106,7 +107,7 @@ def time_scores(columns: Columns, *, ten_starts: bool) -> Line:
         "MiniBatchKMeans": keep("MiniBatchKMeans", by_batches(k)),
     }
     if ten_starts:
-        contenders["KMeans, 10 starts"] = keep("KMeans, 10 starts", by_sklearn(k, 10))
+        contenders[TEN_STARTS] = keep(TEN_STARTS, by_sklearn(k, STARTS))
     if HAS_FAISS:
         contenders["faiss"] = keep("faiss", by_faiss(k))
     with one_core():

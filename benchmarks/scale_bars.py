@@ -11,6 +11,9 @@ Line = dict[str, Any]
 Found = Iterator[tuple[str, float]]
 # How often all files are read by each work, at least.
 READS = {"scores": 2, "fit": 2, "evaluate": 1, "predict": 1}
+ONE_START, TEN_STARTS, STARTS = "KMeans, 1 start", "KMeans, 10 starts", 10
+# Parties, in files, hold tables of fewer bytes, and read others once when they are opened, and once in every pass.
+N_PARTIES, HELD_BYTES = 3, 1 << 28
 MODELS = ("regression", "classification", "k-means")
 
 
@@ -41,6 +44,13 @@ def factor(line: Line, name: str, other: str, by: str = "seconds") -> float | No
     """Divide the seconds of one contender by those of another, where both have some."""
     times: dict[str, float] = line.get(by, {})
     return times[name] / times[other] if name in times and other in times else None
+
+
+def n_reads(line: Line, work: str) -> int:
+    """Count how often a work reads all files, at least; `blocks` opens a table, and goes through it once."""
+    case = line["case"]
+    is_held = case["work"] == "CSV" or case["rows"] * -(-case["columns"] // N_PARTIES) * 8 <= HELD_BYTES
+    return READS.get(work, 1 if work != "blocks" or is_held else 2)
 
 
 class Bar(NamedTuple):
@@ -74,15 +84,16 @@ def factors(bench: str, name: str, other: str, *works: str) -> Callable[[list[Li
     return found
 
 
-def of_files(*works: str, other: str, times: int = 1) -> Callable[[list[Line]], Found]:
-    """Compare works on files with reading them so often."""
+def of_files(*works: str, other: str) -> Callable[[list[Line]], Found]:
+    """Compare works on files with reading them as often."""
 
     def found(lines: list[Line]) -> Found:
         for line in of(lines, "files"):
+            kind = f"{line['case']['work']}, {count(line['case']['rows'])} rows"
             for work in works:
                 value = factor(line, work, other)
                 if value is not None:
-                    yield f"{work}, {line['case']['work']}, {count(line['case']['rows'])} rows", value / times
+                    yield f"{work}, {kind}", value / n_reads(line, work)
 
     return found
 
@@ -98,7 +109,33 @@ def cores(lines: list[Line]) -> Found:
 
 def ten_starts(lines: list[Line]) -> Found:
     """Compare ten starts of scikit-learn's with the scores."""
-    return factors("clusters", "KMeans, 10 starts", "ours", "scores")(lines)
+    return factors("clusters", TEN_STARTS, "ours", "scores")(lines)
+
+
+def with_ten_starts(lines: list[Line]) -> list[Line]:
+    """Put starts that were timed one by one together, where there are ten: of each party's costs the least counts."""
+    starts = of(lines, "clusters", work="a start")
+    found = []
+    for line in (line for line in lines if line not in starts):
+        case = line.get("case", {})
+        own = [each for each in starts if {**case, "work": "a start", "start": each["case"]["start"]} == each["case"]]
+        found.append(_with_starts(line, own) if case.get("work") == "scores" and len(own) == STARTS else line)
+    return found
+
+
+def _with_starts(line: Line, starts: list[Line]) -> Line:
+    seconds = sum(start["seconds"][ONE_START] for start in starts)
+    least, first = (map(min, zip(*(start["costs"] for start in starts), strict=True)), starts[0]["costs"])
+    return {
+        **line,
+        "seconds": {**line["seconds"], TEN_STARTS: seconds},
+        "cost": {**line["cost"], TEN_STARTS: round(sum(least) / sum(first), 4)},
+    }
+
+
+def over_one_pass(lines: list[Line]) -> Found:
+    """Compare scores of real columns, in memory as those of the assignment are, with that."""
+    return factors("clusters", "ours", "bare", "scores")(of(lines, "clusters", table="Covertype"))
 
 
 def local_costs(lines: list[Line]) -> Found:
@@ -151,21 +188,21 @@ APPLIED = [f"{model} {verb}" for model in MODELS for verb in ("predict", "evalua
 OVER = partial(factors, "verbs", "ours")
 BARS = (
     Bar("regression fit over `LinearRegression` of all rows", 1, OVER("LinearRegression", "regression fit")),
-    Bar("k-means fit over `KMeans(n_init=1)` of all rows", 1, OVER("KMeans, 1 start", "k-means fit")),
+    Bar("k-means fit over `KMeans(n_init=1)` of all rows", 1, OVER(ONE_START, "k-means fit")),
     Bar("`CompactCentral` over `Central`", 3, OVER("Central", "compact fit, scores cached")),
     Bar("100 parties over 3, in one process", 40, hundred_parties),
     Bar("100 parties on loopback: over linear growth", 1, over_linear),
     Bar("regression scores over their arithmetic", 1.3, OVER("bare", "regression scores")),
-    Bar("regression scores over reading the files twice", 2, of_files("scores", other="pyarrow", times=2)),
+    Bar("regression scores over reading the files twice", 2, of_files("scores", other="pyarrow")),
     Bar("a fit with scores cached (its draw) over the scores", 1, OVER("scores", "regression fit, scores cached")),
     Bar("`predict`, `evaluate` over product or assignment", 3, OVER("bare", *APPLIED)),
     Bar("k-means scores over one assignment pass", 3, OVER("bare", "k-means scores")),
-    Bar("k-means scores of real columns over that pass", 3, factors("clusters", "ours", "bare", "scores")),
+    Bar("k-means scores of real columns over that pass", 3, over_one_pass),
     Bar("local cost above scikit-learn's with one start", 2, local_costs, unit=" %"),
     Bar("ten starts of scikit-learn's over k-means scores", 25, ten_starts, at_least=True),
     Bar("1e8 x 10 in Parquet: fit, evaluate, predict", 2, peaks(100_000_000), unit=" GB"),
     Bar("2e7 x 10 in Parquet: fit, evaluate, predict", 1.2, peaks(20_000_000), unit=" GB"),
     Bar("one core over both, from files", 1.6, cores, at_least=True),
-    Bar("reading a file over pyarrow's reading it", 1.5, of_files("blocks", other="pyarrow")),
+    Bar("reading a file over pyarrow's reading it as often", 1.5, of_files("blocks", other="pyarrow")),
     Bar("works refused for their number of rows, or for memory", 0, refusals, unit=""),
 )
