@@ -12,8 +12,6 @@ Found = Iterator[tuple[str, float]]
 # How often all files are read by each work, at least.
 READS = {"scores": 2, "fit": 2, "evaluate": 1, "predict": 1}
 ONE_START, TEN_STARTS, STARTS = "KMeans, 1 start", "KMeans, 10 starts", 10
-# Parties, in files, hold tables of fewer bytes, and read others once when they are opened, and once in every pass.
-N_PARTIES, HELD_BYTES = 3, 1 << 28
 MODELS = ("regression", "classification", "k-means")
 
 
@@ -44,13 +42,6 @@ def factor(line: Line, name: str, other: str, by: str = "seconds") -> float | No
     """Divide the seconds of one contender by those of another, where both have some."""
     times: dict[str, float] = line.get(by, {})
     return times[name] / times[other] if name in times and other in times else None
-
-
-def n_reads(line: Line, work: str) -> int:
-    """Count how often a work reads all files, at least; `blocks` opens a table, and goes through it once."""
-    case = line["case"]
-    is_held = case["work"] == "CSV" or case["rows"] * -(-case["columns"] // N_PARTIES) * 8 <= HELD_BYTES
-    return READS.get(work, 1 if work != "blocks" or is_held else 2)
 
 
 class Bar(NamedTuple):
@@ -93,7 +84,7 @@ def of_files(*works: str, other: str) -> Callable[[list[Line]], Found]:
             for work in works:
                 value = factor(line, work, other)
                 if value is not None:
-                    yield f"{work}, {kind}", value / n_reads(line, work)
+                    yield f"{work}, {kind}", value / READS.get(work, 1)
 
     return found
 
@@ -131,11 +122,6 @@ def _with_starts(line: Line, starts: list[Line]) -> Line:
         "seconds": {**line["seconds"], TEN_STARTS: seconds},
         "cost": {**line["cost"], TEN_STARTS: round(sum(least) / sum(first), 4)},
     }
-
-
-def over_one_pass(lines: list[Line]) -> Found:
-    """Compare scores of real columns, in memory as those of the assignment are, with that."""
-    return factors("clusters", "ours", "bare", "scores")(of(lines, "clusters", table="Covertype"))
 
 
 def local_costs(lines: list[Line]) -> Found:
@@ -197,12 +183,12 @@ BARS = (
     Bar("a fit with scores cached (its draw) over the scores", 1, OVER("scores", "regression fit, scores cached")),
     Bar("`predict`, `evaluate` over product or assignment", 3, OVER("bare", *APPLIED)),
     Bar("k-means scores over one assignment pass", 3, OVER("bare", "k-means scores")),
-    Bar("k-means scores of real columns over that pass", 3, over_one_pass),
+    Bar("k-means scores of real columns over that pass", 3, factors("clusters", "ours", "bare", "scores")),
     Bar("local cost above scikit-learn's with one start", 2, local_costs, unit=" %"),
     Bar("ten starts of scikit-learn's over k-means scores", 25, ten_starts, at_least=True),
     Bar("1e8 x 10 in Parquet: fit, evaluate, predict", 2, peaks(100_000_000), unit=" GB"),
     Bar("2e7 x 10 in Parquet: fit, evaluate, predict", 1.2, peaks(20_000_000), unit=" GB"),
     Bar("one core over both, from files", 1.6, cores, at_least=True),
-    Bar("reading a file over pyarrow's reading it as often", 1.5, of_files("blocks", other="pyarrow")),
+    Bar("reading a file over pyarrow's reading it", 1.5, of_files("blocks", other="pyarrow")),
     Bar("works refused for their number of rows, or for memory", 0, refusals, unit=""),
 )

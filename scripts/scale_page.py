@@ -118,7 +118,7 @@ def files(lines: list[Line]) -> str:
 
 
 def _beside_reading(line: Line, work: str) -> list[str]:
-    reads, found = REPORT["n_reads"](line, work), (factor(line, work, other) for other in ("pyarrow", "polars"))
+    reads, found = READS.get(work, 1), (factor(line, work, other) for other in ("pyarrow", "polars"))
     over = [None if each is None else each / reads for each in found]
     all_cores = factor(line, work, f"{work}, all cores", by="clock")
     seconds = _cell(line["seconds"].get(work), " s") or "refused"

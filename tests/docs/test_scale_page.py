@@ -62,13 +62,6 @@ def test_a_billion_rows_lie_on_the_line_through_the_largest_two_that_keep_nothin
     assert SCRIPT["billion"](lines[:4]) is None, "small tables say nothing of it"
 
 
-@pytest.mark.parametrize(("n_rows", "found"), [(1_000_000, "2 x"), (6_000_000, "1 x")])
-def test_a_file_that_is_not_held_is_read_when_it_is_opened_and_once_more(n_rows: int, found: str) -> None:
-    case = {"bench": "files", "work": "Parquet", "rows": n_rows, "columns": 60}
-    row = _row([{"case": case, "seconds": {"blocks": 4.0, "pyarrow": 2.0}}], "reading a file over")
-    assert f"| {found} | blocks, Parquet" in row
-
-
 def start_line(start: int, *costs: float) -> dict[str, Any]:
     case = {"bench": "clusters", "work": "a start", "table": "Covertype", "rows": 100, "k": 200, "start": start}
     return {"case": case, "seconds": {"KMeans, 1 start": 2.0 + start}, "costs": list(costs)}
