@@ -11,6 +11,7 @@ Line = dict[str, Any]
 Found = Iterator[tuple[str, float]]
 # How often all files are read by each work, at least.
 READS = {"scores": 2, "fit": 2, "evaluate": 1, "predict": 1}
+ONE_START, TEN_STARTS, STARTS = "KMeans, 1 start", "KMeans, 10 starts", 10
 MODELS = ("regression", "classification", "k-means")
 
 
@@ -74,15 +75,16 @@ def factors(bench: str, name: str, other: str, *works: str) -> Callable[[list[Li
     return found
 
 
-def of_files(*works: str, other: str, times: int = 1) -> Callable[[list[Line]], Found]:
-    """Compare works on files with reading them so often."""
+def of_files(*works: str, other: str) -> Callable[[list[Line]], Found]:
+    """Compare works on files with reading them as often."""
 
     def found(lines: list[Line]) -> Found:
         for line in of(lines, "files"):
+            kind = f"{line['case']['work']}, {count(line['case']['rows'])} rows"
             for work in works:
                 value = factor(line, work, other)
                 if value is not None:
-                    yield f"{work}, {line['case']['work']}, {count(line['case']['rows'])} rows", value / times
+                    yield f"{work}, {kind}", value / READS.get(work, 1)
 
     return found
 
@@ -98,7 +100,28 @@ def cores(lines: list[Line]) -> Found:
 
 def ten_starts(lines: list[Line]) -> Found:
     """Compare ten starts of scikit-learn's with the scores."""
-    return factors("clusters", "KMeans, 10 starts", "ours", "scores")(lines)
+    return factors("clusters", TEN_STARTS, "ours", "scores")(lines)
+
+
+def with_ten_starts(lines: list[Line]) -> list[Line]:
+    """Put starts that were timed one by one together, where there are ten: of each party's costs the least counts."""
+    starts = of(lines, "clusters", work="a start")
+    found = []
+    for line in (line for line in lines if line not in starts):
+        case = line.get("case", {})
+        own = [each for each in starts if {**case, "work": "a start", "start": each["case"]["start"]} == each["case"]]
+        found.append(_with_starts(line, own) if case.get("work") == "scores" and len(own) == STARTS else line)
+    return found
+
+
+def _with_starts(line: Line, starts: list[Line]) -> Line:
+    seconds = sum(start["seconds"][ONE_START] for start in starts)
+    least, first = (map(min, zip(*(start["costs"] for start in starts), strict=True)), starts[0]["costs"])
+    return {
+        **line,
+        "seconds": {**line["seconds"], TEN_STARTS: seconds},
+        "cost": {**line["cost"], TEN_STARTS: round(sum(least) / sum(first), 4)},
+    }
 
 
 def local_costs(lines: list[Line]) -> Found:
@@ -151,12 +174,12 @@ APPLIED = [f"{model} {verb}" for model in MODELS for verb in ("predict", "evalua
 OVER = partial(factors, "verbs", "ours")
 BARS = (
     Bar("regression fit over `LinearRegression` of all rows", 1, OVER("LinearRegression", "regression fit")),
-    Bar("k-means fit over `KMeans(n_init=1)` of all rows", 1, OVER("KMeans, 1 start", "k-means fit")),
+    Bar("k-means fit over `KMeans(n_init=1)` of all rows", 1, OVER(ONE_START, "k-means fit")),
     Bar("`CompactCentral` over `Central`", 3, OVER("Central", "compact fit, scores cached")),
     Bar("100 parties over 3, in one process", 40, hundred_parties),
     Bar("100 parties on loopback: over linear growth", 1, over_linear),
     Bar("regression scores over their arithmetic", 1.3, OVER("bare", "regression scores")),
-    Bar("regression scores over reading the files twice", 2, of_files("scores", other="pyarrow", times=2)),
+    Bar("regression scores over reading the files twice", 2, of_files("scores", other="pyarrow")),
     Bar("a fit with scores cached (its draw) over the scores", 1, OVER("scores", "regression fit, scores cached")),
     Bar("`predict`, `evaluate` over product or assignment", 3, OVER("bare", *APPLIED)),
     Bar("k-means scores over one assignment pass", 3, OVER("bare", "k-means scores")),

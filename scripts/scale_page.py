@@ -31,8 +31,9 @@ Line = dict[str, Any]
 
 
 def read(path: Path) -> list[Line]:
-    """Read the stored lines."""
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    """Read the stored lines; starts that were timed one by one are one contender."""
+    lines: list[Line] = REPORT["with_ten_starts"]([json.loads(line) for line in path.read_text().splitlines()])
+    return lines
 
 
 def bars(lines: list[Line]) -> str:

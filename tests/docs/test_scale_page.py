@@ -62,6 +62,47 @@ def test_a_billion_rows_lie_on_the_line_through_the_largest_two_that_keep_nothin
     assert SCRIPT["billion"](lines[:4]) is None, "small tables say nothing of it"
 
 
+def start_line(start: int, *costs: float) -> dict[str, Any]:
+    case = {"bench": "clusters", "work": "a start", "table": "Covertype", "rows": 100, "k": 200, "start": start}
+    return {"case": case, "seconds": {"KMeans, 1 start": 2.0 + start}, "costs": list(costs)}
+
+
+def test_ten_starts_that_were_timed_one_by_one_are_added_up(tmp_path: Path) -> None:
+    case = {"bench": "clusters", "work": "scores", "table": "Covertype", "rows": 100, "k": 200}
+    scores = {"case": case, "seconds": {"ours": 1.0}, "cost": {"ours": 1.0}}
+    other = {**scores, "case": {**case, "k": 15}}
+    starts = [start_line(0, 8.0, 2.0), start_line(1, 4.0, 3.0), *(start_line(each, 9.0, 9.0) for each in range(2, 10))]
+    path = tmp_path / "scale.jsonl"
+    path.write_text("\n".join(map(json.dumps, [scores, other, *starts])))
+    found = SCRIPT["read"](path)
+    assert found[0]["seconds"] == {"ours": 1.0, "KMeans, 10 starts": 65.0}
+    assert found[0]["cost"] == {"ours": 1.0, "KMeans, 10 starts": 0.6}
+    assert found[1:] == [other], "they are of another number of centres"
+    assert "| 65 x |" in _row(found, "ten starts of")
+    path.write_text("\n".join(map(json.dumps, [scores, *starts[:9]])))
+    assert SCRIPT["read"](path) == [scores], "nine are not ten"
+
+
+def test_a_contender_that_only_one_of_two_runs_has_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "scale.jsonl"
+    known = {**SIDE_BY_SIDE["machine"](), "a contender": "1.0"}
+    path.write_text(json.dumps({"machine": known}) + "\n" + json.dumps({"case": CASE}) + "\n")
+    store = SIDE_BY_SIDE["Store"](path)
+    assert not store.lacks(CASE)
+    store.fill({**CASE, "rows": 7}, lambda: {"seconds": {"ours": 1.0}})
+    assert SCRIPT["read"](path)[0] == {"machine": known}
+
+
+def test_memory_that_is_touched_before_is_not_counted() -> None:
+    SIDE_BY_SIDE["touch_memory"](400_000_000)
+    assert SIDE_BY_SIDE["peak_mb"]() < held_mb() + 200
+
+
+def held_mb() -> float:
+    """Tell what this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+
 def test_what_is_stored_is_not_measured_again_unless_told(tmp_path: Path) -> None:
     path = tmp_path / "new" / "scale.jsonl"
     store = SIDE_BY_SIDE["Store"](path)

@@ -295,7 +295,8 @@ class _Rows(io.RawIOBase):
             self._waiting = more[missing:]  # text may be longer in UTF-8
             missing -= len(parts[-1])
         content = b"".join(parts)
-        self.n_quotes += content.count(QUOTE)
+        if QUOTE in content:  # which is found out ten times faster than they are counted
+            self.n_quotes += content.count(QUOTE)
         return content
 
     def _more(self, size: int) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from colonnade.data.arrow_files import naming
-from colonnade.data.engines import Engine, Threads, in_threads, n_cores
+from colonnade.data.engines import Engine, Threads
 from colonnade.data.filed_columns import FileColumns
 from colonnade.data.filed_keys import read_filed_keys
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
@@ -91,7 +91,7 @@ def _read(rows: ParquetRows) -> tuple[Floats, Floats]:
     import pyarrow as pa
 
     values = np.empty((rows.n_rows, len(rows.columns)), order="F")
-    largest = reduce(np.maximum, in_threads(_largest, rows.blocks_of(values, n_threads=n_cores())))
+    largest = rows.read_into(values)
     pa.default_memory_pool().release_unused()  # what batches took, which Arrow keeps for others
     return values, largest
 

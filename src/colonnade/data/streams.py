@@ -5,7 +5,7 @@ rows. Files that change between two passes are no table any more.
 """
 
 import platform
-from collections.abc import Callable, Collection, Container, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,8 +18,9 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from colonnade.data.arrow_files import check_same, naming
-from colonnade.data.engines import in_step, one_by_one
+from colonnade.data.engines import in_step, in_threads, one_by_one
 from colonnade.data.filed_columns import prepared_blocks
+from colonnade.data.filling import largest
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import EngineError, InputError
 from colonnade.kernels.arrays import Floats
@@ -27,8 +28,6 @@ from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of
 from colonnade.preparation.preparation import Preparation
 
 R = TypeVar("R")
-# Makes room for these rows, all columns.
-Room = Callable[[slice], Floats]
 
 # Blocks that are decoded at once, at most: fewer where their numbers would take more bytes than this.
 BATCH_BLOCKS, BATCH_BYTES = 8, 1 << 25
@@ -133,11 +132,35 @@ class ParquetRows:
         # What was read of files that were being written is nothing: nobody is given the end of it.
         self.check_unchanged()
 
-    def blocks_of(self, values: Floats, *, n_threads: int) -> Iterator[Block]:
-        """Read all rows into an array of this shape, (n_rows, n_columns), and give its blocks as they are filled."""
+    def read_into(self, values: Floats) -> Floats:
+        """Read all rows into a column-major array, (n_rows, n_columns), and give each column's largest value in size.
+
+        One column after another, as many at once as there are cores: so no more of them are being decoded.
+        """
+        from pyarrow import parquet
+
         self.check_unchanged()
-        yield from self._read(range(n_blocks_of(self.n_rows)), n_threads, values.__getitem__)
+        most, places = np.zeros(len(self.columns)), range(len(self.columns))
+        for path, numbered in groupby(self.groups, key=attrgetter("file")):
+            groups = list(numbered)
+            own = values[groups[0].first : groups[-1].end]
+            with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
+                most = np.maximum(most, list(in_threads(partial(self._read_column, file, own), places)))
         self.check_unchanged()
+        return most
+
+    def _read_column(self, file: Any, values: Floats, place: int) -> float:
+        """Decode a column of a file, and look at it while it is in the cache."""
+        name, start, most = self.columns[place], 0, 0.0
+        for batch in file.iter_batches(BATCH_BLOCKS * BLOCK_ROWS, columns=[name], use_threads=False):
+            numbers, end = _numbers(batch.column(name)), start + batch.num_rows
+            if end > len(values) or end == start:
+                break
+            values[start:end, place] = numbers
+            most, start = np.maximum(most, largest(numbers)), end
+        if start != len(values):
+            raise self._changed()
+        return float(most)
 
     def _stop(self, number: int, reader: Iterator[Block]) -> None:
         with _STOPPING:
@@ -145,19 +168,19 @@ class ParquetRows:
                 self._stopped.pop(next(iter(self._stopped)))
             self._stopped[number] = reader
 
-    def _read(self, wanted: Collection[int], n_threads: int, room: Room | None = None) -> Iterator[Block]:
+    def _read(self, wanted: Collection[int], n_threads: int) -> Iterator[Block]:
         if self.preparation is not None:
             yield from prepared_blocks(self, self.preparation, wanted)
             return
         shares = np.array_split(np.arange(len(self.columns)), min(n_threads, len(self.columns)))
         steps = (
             (batch.whole, [partial(self._fill, batch, share.tolist()) for share in shares])
-            for batch in self._batches(wanted, room or self._empty)
+            for batch in self._batches(wanted)
         )
         for whole in in_step(steps) if n_threads > 1 else one_by_one(steps):
             yield from whole
 
-    def _batches(self, wanted: Collection[int], room: Room) -> Iterator[Batch]:
+    def _batches(self, wanted: Collection[int]) -> Iterator[Batch]:
         """Open the files that have wanted blocks, and make room for their rows.
 
         A block may begin in one batch, and end in another. Columns are read apart from each other, as many rows of each
@@ -174,12 +197,10 @@ class ParquetRows:
                     columns = [file.iter_batches(n_rows, run.groups, [name], use_threads=False) for name in names]
                     for first in range(run.first, run.end, n_rows):
                         batch = Batch(path, columns, min(n_rows, run.end_of_groups - first))
-                        self._make_room(batch, wanted, slice(first, min(first + n_rows, run.end)), begun, room)
+                        self._make_room(batch, wanted, slice(first, min(first + n_rows, run.end)), begun)
                         yield batch
 
-    def _make_room(
-        self, batch: Batch, wanted: Container[int], read: slice, begun: dict[int, Floats], room: Room
-    ) -> None:
+    def _make_room(self, batch: Batch, wanted: Container[int], read: slice, begun: dict[int, Floats]) -> None:
         """Find a place for those of these rows that are of wanted blocks."""
         for number in range(read.start // BLOCK_ROWS, (read.stop - 1) // BLOCK_ROWS + 1):
             if number not in wanted:
@@ -187,7 +208,7 @@ class ParquetRows:
             start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, self.n_rows)
             values = begun.pop(number, None)
             if values is None:
-                values = room(slice(start, stop))
+                values = self._empty(stop - start)
             low, high = max(read.start, start), min(read.stop, stop)
             batch.parts.append((values[low - start : high - start], slice(low - read.start, high - read.start)))
             if high < stop:
@@ -206,11 +227,10 @@ class ParquetRows:
                 for values, rows in batch.parts:
                     values[:, place] = numbers[rows]
 
-    def _empty(self, rows: slice) -> Floats:
+    def _empty(self, length: int) -> Floats:
         import pyarrow as pa
 
         # Of Arrow's memory, which it keeps from batch to batch: the system's costs as much time as decoding does.
-        length = rows.stop - rows.start
         room = pa.allocate_buffer(8 * length * len(self.columns))
         return np.frombuffer(room).reshape((length, len(self.columns)), order="F")
 

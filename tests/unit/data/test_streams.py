@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,38 @@ def test_any_number_of_threads_reads_the_same_blocks_in_their_order(
             assert [block.number for block in found] == list(range(4) if numbers is None else numbers)
             for block in found:
                 assert_array_equal(block.values, VALUES[block.rows])
-    held = np.empty_like(VALUES)
-    assert all(np.shares_memory(block.values, held) for block in rows.blocks_of(held, n_threads=n_threads))
-    assert_array_equal(held, VALUES)
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("n_cores", [1, 2, 9])
+def test_all_rows_are_read_into_one_array_column_by_column(
+    tmp_path: Path, groups: tuple[int, ...], n_cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "n_cores", lambda: n_cores)
+    for at_once in (1, 2, 8):
+        monkeypatch.setattr(streams, "BATCH_BLOCKS", at_once)
+        held = np.full_like(VALUES, np.nan)
+        largest = opened(written(tmp_path, groups)).read_into(held)
+        assert_array_equal(held, VALUES)
+        assert_array_equal(largest, np.abs(VALUES).max(axis=0))
+
+
+def test_what_is_no_number_is_seen_while_a_column_is_read(tmp_path: Path) -> None:
+    b, c = VALUES[:, 1].copy(), VALUES[:, 2].copy()
+    b[-1], c[0] = np.nan, -np.inf
+    largest = opened(written(tmp_path, b=b, c=c)).read_into(np.empty_like(VALUES))
+    assert np.isnan(largest[1])
+    assert_array_equal(np.isinf(largest), [False, False, True, False])
+
+
+def test_files_of_other_lengths_than_they_had_are_not_read_into_an_array(tmp_path: Path) -> None:
+    """Neither beyond the array, nor with rows left as they were."""
+    rows = opened(written(tmp_path))
+    for n_rows in (rows.n_rows - 1, rows.n_rows + 1):
+        *others, last = rows.groups
+        lied = replace(rows, groups=(*others, replace(last, end=n_rows)))
+        with pytest.raises(cn.InputError, match="changed while it was in use"):
+            lied.read_into(np.empty((n_rows, len(rows.columns)), order="F"))
 
 
 def test_wide_rows_are_decoded_fewer_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
