@@ -74,7 +74,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """Give what the ledger writes of it: its kind, its units, what it reveals, and in how many numbers each."""
         units = self.units()
         told = self.numbers_told(units)
-        return type(self).__name__, units, tuple(map(str, told)), tuple(told.values())
+        return type(self).__name__, units, tuple([reveals.value for reveals in told]), tuple(told.values())
 
     def units(self) -> int:
         """Count the numbers carried: the paper's measure of communication (section 2)."""

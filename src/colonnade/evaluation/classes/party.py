@@ -1,6 +1,5 @@
 """A party's side of classifications that are applied: it takes chances of classes, or compares them with its labels."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -52,14 +51,14 @@ def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData
     check_kept(state, len(names))
     here = arrived(state.learning, (DeliverClasses, names), request, request.window, request.probabilities)
     if here.stop < state.n_places:
-        return replace(state, learning=here), Received()
+        return state.but(learning=here), Received()
     rows, found = state.selected(), ClassPredictions(joined(here.parts), names)
     delivery = Delivery(rows, found, keys=data.table.key_columns(rows))
-    return replace(state, learning=None, received=delivery), Received()
+    return state.but(learning=None, received=delivery), Received()
 
 
 def _answer_logits(state: PartyState, request: BringLogits, _: PartyData) -> tuple[PartyState, Message]:
-    return replace(state, learning=_brought(state, request)), Received()
+    return state.but(learning=_brought(state, request)), Received()
 
 
 def _brought(state: PartyState, request: BringLogits | AskClassLosses) -> Arrived[Floats]:
@@ -87,7 +86,7 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
         raise checks.wrong(SERVER, request, "logits of other classes than its coefficients are of")
     others = joined(brought)
     checks.shape(SERVER, request, others, (len(rows), *request.coef.shape[:-1]))
-    state = replace(state, learning=None)
+    state = state.but(learning=None)
     known = KnownClasses(request, request.intercepts, request.values, request.names)
     weights = weights_of(state, data, by_weight=request.by_weight)
     if data.policy.least_rows > 1:
@@ -108,7 +107,7 @@ def _answer_masked_delivery(
     rows, known = state.selected(), _known(request, let.ours)
     chances = class_chances(known.logits(_all_products(let, state, request, data), len(rows)))
     delivery = Delivery(rows, ClassPredictions(chances, known.names), keys=data.table.key_columns(rows))
-    return replace(state, received=delivery), MaskedReceived(request.fingerprint())
+    return state.but(received=delivery), MaskedReceived(request.fingerprint())
 
 
 def _answer_masked_losses(
@@ -175,7 +174,7 @@ class KnownClasses:
         logits = self.logits(products, len(weights))
         rows, first, weight = _distinct(state, weights)
         least = max(LEAST_IN_LINE, data.policy.least_rows)
-        labels = of_selected(replace(state, rows=rows), data, _labels)
+        labels = of_selected(state.but(rows=rows), data, _labels)
         return class_metrics(logits[first], self.codes(labels, data), weight, len(self.names), least)
 
     def codes(self, labels: Floats, data: PartyData) -> Rows:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -74,7 +73,7 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
             "split, or draw rows evenly.",
             party=data.name,
         )
-    return replace(state, notes=(*state.notes, note))
+    return state.but(notes=(*state.notes, note))
 
 
 def _is_total_set(rule: ScoreRule) -> bool:
@@ -110,14 +109,14 @@ def inner_rule(rule: ScoreRule) -> ScoreRule:
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
     state = check_scored(state, request.rule, data)
     reply = Total(data.scores(request.rule).sum())
-    return replace(state, rule=request.rule, rows=None, exchanged=(request, reply)), reply
+    return state.but(rule=request.rule, rows=None, exchanged=(request, reply)), reply
 
 
 def _answer_open_draw(state: PartyState, request: OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
     if (rule := request.rule or state.rule) is None:
         raise checks.wrong(SERVER, request, "no rule, where rows were not scored before")
     state = check_scored(state, rule, data)
-    return _answer_draw(replace(state, rule=rule, exchanged=()), request, data)
+    return _answer_draw(state.but(rule=rule, exchanged=()), request, data)
 
 
 def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
@@ -131,7 +130,7 @@ def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyDat
         drawn = draw_by_scores(scores, request.count, rng, stratified=request.draws is Draws.STRATIFIED)
     reply = signed_draw(state, drawn, data)
     said = (*state.exchanged, request, reply)
-    return replace(state, rows=reply.rows, joint_key=None, draw_factor=factor, exchanged=said), reply
+    return state.but(rows=reply.rows, joint_key=None, draw_factor=factor, exchanged=said), reply
 
 
 def signed_draw(state: PartyState, rows: Rows, data: PartyData) -> DrawnRows:
@@ -163,7 +162,7 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
     rows = sendable_rows(np.sort(joined(state, request, data, _even_rows), kind="stable"))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
-    drawn = replace(state, rows=rows, weighing="scores", even_share=request.even_share)
+    drawn = state.but(rows=rows, weighing="scores", even_share=request.even_share)
     return rows, with_coreset(drawn, data)
 
 

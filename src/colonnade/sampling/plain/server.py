@@ -16,6 +16,7 @@ from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import draw_evenly, most_copies
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.possible import first_copies
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
@@ -241,7 +242,8 @@ def _check_copies(draw: Draw, scores: Floats, *, stratified: bool) -> None:
     """Require that no party drew a row more often than its scores allow; none is larger than the sum over parties."""
     for party, total in draw.totals.items():
         rows = draw.by(party)
-        ids, copies = np.unique(rows, return_counts=True)
+        firsts = first_copies(rows)
+        ids, copies = rows[firsts], np.diff(firsts, append=len(rows))
         share = scores[np.searchsorted(draw.rows, ids)] / total * (1 + ROUNDING)
         most = most_copies(share, len(rows), stratified=stratified)
         for at in np.flatnonzero(copies > most)[:1].tolist():
