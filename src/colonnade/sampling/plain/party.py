@@ -8,8 +8,8 @@ import numpy as np
 from colonnade.contracts import ScoreRule, Table
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.draws import draw_by_scores, draw_distinct, draw_evenly
-from colonnade.kernels.integer_draws import even_rows
+from colonnade.kernels import integer_draws
+from colonnade.kernels.draws import draw_by_scores, draw_distinct
 from colonnade.kernels.per_row import PerRow, numbers_in
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
@@ -37,7 +37,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.rounded import RoundedScores, log_step_of
 from colonnade.sampling.rules.sharpened import SharpenedScores
-from colonnade.sampling.seeds import count_even, even_rng
+from colonnade.sampling.seeds import count_even, even_rows
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import digest, draw_statement, draw_statements, rows_digest
 
@@ -201,9 +201,9 @@ def _even_rows(state: PartyState, request: AskScores, data: PartyData) -> Rows:
     n_rows, weights = data.table.n_rows, data.table.row_weights
     if state.joint_key is not None:
         n_even = even_count_of(state.joint_key, request.size, request.even_share)
-        return even_rows(n_rows, n_even, even_key(state.joint_key), weights)
+        return integer_draws.even_rows(n_rows, n_even, even_key(state.joint_key), weights)
     n_even = count_even(request.even_seed, request.size, request.even_share)
-    return draw_evenly(n_rows, n_even, even_rng(request.even_seed), weights)
+    return even_rows(n_rows, n_even, request.even_seed, weights)
 
 
 HANDLERS = (
