@@ -94,7 +94,8 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
         n_numbers = known.n_numbers(state, weights)
         state = check_told(state, data, known.told_of(model), n_numbers, by_weight=request.by_weight)
     own = of_selected(state, data, partial(products, request.coef, False))
-    found = known.metrics(own + others, weights, state, data)
+    own += others
+    found = known.metrics(own, weights, state, data)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
 
 
@@ -199,7 +200,7 @@ class KnownClasses:
             raise self._unknown(known.index(-1), data)
         # Of two classes, one look is enough.
         found = (labels == values[-1]).view(np.int8) if len(values) == 2 else np.searchsorted(values, labels)
-        return np.array(known, dtype=np.int64)[found]
+        return np.take(np.array(known, dtype=np.int64), found)
 
     def _unknown(self, place: int, data: PartyData) -> InputError:
         unseen = data.seen(None)
