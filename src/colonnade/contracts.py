@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeGuard, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -581,8 +581,8 @@ class LogisticTask(Protocol[M_co]):
         """Make the model of what was learned: shapes (1, d) and (1,) for two classes, (K, d) and (K,) for more."""
 
 
-def is_logistic(task: object) -> TypeGuard[LogisticTask[Any]]:
-    """Tell whether a task is a `LogisticTask`; to compare all it has, as `isinstance` does, takes a hundred times."""
+def may_be_logistic(task: object) -> bool:
+    """Tell whether a task should be asked if it is a `LogisticTask`: all it has is then compared, which takes long."""
     return hasattr(task, "settling_route")
 
 

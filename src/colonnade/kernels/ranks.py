@@ -34,7 +34,7 @@ def ascending(values: Floats) -> tuple[Rows, Floats]:
         (falls,) = np.nonzero(ordered[1:] < ordered[:-1])
         if not len(falls):
             return order, ordered
-        # Of falls in a row the first: others have changed by then. Only neighbours change places, so equals keep theirs.
+        # Of falls in a row the first: others have changed by then. Only neighbours change places: equals keep theirs.
         first = falls[np.diff(falls, prepend=-2) > 1]
         for each in (order, ordered):
             each[first], each[first + 1] = each[first + 1], each[first]

@@ -6,7 +6,6 @@ rows weigh 1 over a chance that is no smaller than this party alone, or the even
 limits with the rows, for runs that use them again.
 """
 
-
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows

@@ -7,8 +7,8 @@ import numpy as np
 
 from colonnade.contracts import ScoreRule, Table
 from colonnade.errors import PolicyRefusedError
-from colonnade.kernels.arrays import Rows
 from colonnade.kernels import integer_draws
+from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import draw_by_scores, draw_distinct
 from colonnade.kernels.per_row import PerRow, numbers_in
 from colonnade.kernels.score_codes import encode_scores, round_scores
