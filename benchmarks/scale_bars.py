@@ -180,7 +180,7 @@ BARS = (
     Bar("100 parties on loopback: over linear growth", 1, over_linear),
     Bar("regression scores over their arithmetic", 1.3, OVER("bare", "regression scores")),
     Bar("regression scores over reading the files twice", 2, of_files("scores", other="pyarrow")),
-    Bar("a fit with scores cached (its draw) over the scores", 1, OVER("scores", "regression fit, scores cached")),
+    Bar("the draw, scores cached, over the scores", 1, OVER("scores", "regression draw, scores cached")),
     Bar("`predict`, `evaluate` over product or assignment", 3, OVER("bare", *APPLIED)),
     Bar("k-means scores over one assignment pass", 3, OVER("bare", "k-means scores")),
     Bar("k-means scores of real columns over that pass", 3, factors("clusters", "ours", "bare", "scores")),

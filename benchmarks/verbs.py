@@ -141,15 +141,23 @@ def regression_fit(work: Work) -> Contenders:
     }
 
 
+def regression_draw(work: Work) -> Contenders:
+    """Agree on one more coreset with parties that have their scores: all of a fit but the scores and the solver."""
+    federation = work.met
+    return {"ours": lambda: federation.coreset(REGRESSION, SAMPLER)} | beside_draws(work)
+
+
 def regression_fit_again(work: Work) -> Contenders:
-    """Fit on one more coreset of parties that have their scores: nearly all of it is the draw."""
-    federation, parties = work.met, work.parties
+    """Fit likewise: the draw, and the solver on what was drawn."""
+    federation = work.met
+    return {"ours": lambda: federation.fit(REGRESSION, sampler=SAMPLER)} | beside_draws(work)
+
+
+def beside_draws(work: Work) -> Contenders:
+    """Do the arithmetic of a draw, and compute the scores that it goes by."""
+    parties = work.parties
     scores = [np.asarray(REGRESSION.score_rule().scores(party.table)) for party in parties]
-    return {
-        "ours": lambda: federation.fit(REGRESSION, sampler=SAMPLER),
-        "bare": lambda: cumulative_sums(scores),
-        "scores": lambda: score(REGRESSION, parties),
-    }
+    return {"bare": lambda: cumulative_sums(scores), "scores": lambda: score(REGRESSION, parties)}
 
 
 def compact_fit(work: Work) -> Contenders:
@@ -216,6 +224,7 @@ def classification_evaluate(work: Work) -> Contenders:
 VERBS: dict[str, Callable[[Work], Contenders]] = {
     "regression scores": regression_scores,
     "regression fit": regression_fit,
+    "regression draw, scores cached": regression_draw,
     "regression fit, scores cached": regression_fit_again,
     "compact fit, scores cached": compact_fit,
     "regression predict": applied("predict", REGRESSION),

@@ -582,6 +582,11 @@ class LogisticTask(Protocol[M_co]):
         """Make the model of what was learned: shapes (1, d) and (1,) for two classes, (K, d) and (K,) for more."""
 
 
+def may_be_logistic(task: object) -> bool:
+    """Tell whether a task should be asked if it is a `LogisticTask`: all it has is then compared, which takes long."""
+    return hasattr(task, "settling_route")
+
+
 @runtime_checkable
 class ClusteringTask(Protocol[M_co]):
     """A task whose model is a set of centres."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from colonnade.alignment import align_route
 from colonnade.branches import Branch, Branching, pilot_draw
-from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster
+from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster, may_be_logistic
 from colonnade.coreset import Coreset
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route, reference_sampler
@@ -147,34 +147,34 @@ class _Reader:
         self.party = party
         self.roster = sheet.roster()
         self.place = sheet.place(party)
-        for name, kind in KINDS.items():  # also those that this verb has no use for: an owner's policy looks at them
-            if (words := getattr(sheet, name)) is not None:
-                _due(name, words, kind)
+        # Also those that this verb has no use for: an owner's policy looks at them.
+        self._read = {name: _read(name, getattr(sheet, name), kind) for name, kind in KINDS.items()}
         _check_lengths(sheet)
 
     @cached_property
     def task(self) -> AnyTask:
         """The task."""
-        task: AnyTask = _due("task", self.sheet.task, AnyTask)
+        task: AnyTask = _given("task", self._read["task"])
         task.check(self.roster)
         return task
 
     @cached_property
     def split(self) -> AnySplit | None:
         """The split, if rows are held out."""
-        return None if self.sheet.split is None else _due("split", self.sheet.split, AnySplit)
+        split: AnySplit | None = self._read["split"]
+        return split
 
     @cached_property
     def sampler(self) -> AnySampler:
         """The sampler."""
-        sampler: AnySampler = _due("sampler", self.sheet.sampler, AnySampler)
+        sampler: AnySampler = _given("sampler", self._read["sampler"])
         sampler.check(self.task, self.roster, self.sheet.run_by)
         return sampler
 
     @cached_property
     def solver(self) -> AnySolver:
         """The solver."""
-        solver: AnySolver = _due("solver", self.sheet.solver, AnySolver)
+        solver: AnySolver = _given("solver", self._read["solver"])
         solver.check(self.task, self.roster, self.sheet.run_by)
         return solver
 
@@ -201,7 +201,7 @@ class _Reader:
 
         If left out, by that on the sheet.
         """
-        if not isinstance(self.task, LogisticTask):
+        if not (may_be_logistic(self.task) and isinstance(self.task, LogisticTask)):
             return END
         source = sampler or (None if self.sheet.coreset is not None else self.sampler)
         n_told = 0 if source is None else rows_told(self.task, source, self.roster)
@@ -248,7 +248,7 @@ class _Reader:
         if size is None:
             most, least = (agreed.size, 1) if self.n_counted is None else (self.n_counted, self.n_counted)
             agreed = replace(agreed, size=most, least=least)
-        told = TOLD_CLASSES if isinstance(self.task, LogisticTask) else TOLD
+        told = TOLD_CLASSES if may_be_logistic(self.task) and isinstance(self.task, LogisticTask) else TOLD
         return then(source, solver.route(self.task, agreed), told)
 
     def by_branch(self, branch: Branch) -> Route:
@@ -293,10 +293,10 @@ def _given(name: str, value: T | None) -> T:
     return value
 
 
-def _due(name: str, options: dict[str, Any] | None, kind: Any) -> Any:
-    """Build an option of what the sheet says of it."""
+def _read(name: str, options: dict[str, Any] | None, kind: Any) -> Any:
+    """Build an option of what the sheet says of it, if it does."""
     try:
-        return msgspec.convert(_given(name, options), kind)
+        return None if options is None else msgspec.convert(options, kind)
     except msgspec.ValidationError as error:
         raise InputError(f"a job sheet's {name} cannot be read: {error}. Run the same version on all sides.") from error
 

@@ -74,7 +74,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
         """Give what the ledger writes of it: its kind, its units, what it reveals, and in how many numbers each."""
         units = self.units()
         told = self.numbers_told(units)
-        return type(self).__name__, units, tuple(map(str, told)), tuple(told.values())
+        return type(self).__name__, units, tuple([reveals.value for reveals in told]), tuple(told.values())
 
     def units(self) -> int:
         """Count the numbers carried: the paper's measure of communication (section 2)."""
@@ -89,12 +89,14 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
         Where a field is coded, they are what all others leave of the message's units, or the rows that it is of.
         """
-        told, coded = dict.fromkeys(self.reveals(), 0), set()
-        for name, reveals in _counted(type(self)):
+        told, coded = dict[Reveals, int](), set[Reveals]()
+        for name, reveals in _telling(type(self)):
             value = getattr(self, name)
             if value is not None:
-                told[reveals] += _numbers(value)
-                coded |= {reveals} if isinstance(value, bytes | tuple) else set()
+                is_counted = reveals not in UNCOUNTED
+                told[reveals] = told.get(reveals, 0) + (_numbers(value) if is_counted else 0)
+                if is_counted and isinstance(value, bytes | tuple):
+                    coded.add(reveals)
         plain = dict(told)
         for reveals in coded:
             others = sum(count for other, count in plain.items() if other is not reveals)

@@ -5,7 +5,6 @@ each model that it helped to learn, and its owner can have it apply only these.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -105,7 +104,7 @@ def _answer(state: PartyState, request: TellModel | TellClassModel, data: PartyD
     if state.prepared is not None:
         data.preparations.keep_part(state.prepared, request.part)
         known_by = data.of_prepared(kept)
-    return replace(state, notes=(*state.notes, ModelNote(known_by))), ModelKept(kept)
+    return state.but(notes=(*state.notes, ModelNote(known_by))), ModelKept(kept)
 
 
 HANDLERS = tuple(Handler(kind, _answer, after=None, then="told") for kind in (TellModel, TellClassModel))

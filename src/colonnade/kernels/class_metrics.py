@@ -151,14 +151,15 @@ def _lines(chances: Floats, came: Flags, weights: Floats | None, least: int) -> 
         return np.empty((0, 3))
     most = _most_lines(len(chances)) if weights is None else n_lines(weights)
     firsts = firsts_of(chances)
-    weight = sums_by(firsts, _given(weights, came))
+    if firsts is None and weights is None:
+        total, middle = float(len(chances)), np.arange(0.5, len(chances))
+    else:
+        weight = sums_by(firsts, _given(weights, came))
+        total, middle = float(weight.sum()), _below(weight)
     # Where lines begin: a row is in the one that the middle of the weight of its chance is in.
-    middle = _below(weight)
-    begin = np.searchsorted(middle, float(weight.sum()) * np.arange(most) / most)
+    begin = np.searchsorted(middle, total * np.arange(most) / most)
     begin = np.unique(begin[begin < len(middle)])
-    starts = begin if firsts is None else firsts[begin]
-    each = [np.add.reduceat(numbers, starts) for numbers in _summed(chances, came, weights)]
-    lines = [line for line in np.array(each).T if line[0] > 0]
+    lines = [line for line in _sums(chances, came, weights, begin if firsts is None else firsts[begin]) if line[0] > 0]
     while few := [number for number, line in enumerate(lines) if _effective(line) < least]:
         # It goes to the one before; the first, to the one after.
         at = max(few[0] - 1, 0)
@@ -166,10 +167,15 @@ def _lines(chances: Floats, came: Flags, weights: Floats | None, least: int) -> 
     return np.array([(line[0], line[2] / line[0], line[3] / line[0]) for line in lines]).reshape(-1, 3)
 
 
-def _summed(chances: Floats, came: Flags, weights: Floats | None) -> tuple[Floats, ...]:
+def _sums(chances: Floats, came: Flags, weights: Floats | None, starts: Rows) -> Floats:
+    """Add up weights, their squares, chances and what came true of lines that begin there, shape (lines, 4)."""
     if weights is None:
-        return (each := np.ones(len(chances))), each, chances, came.astype(np.float64)
-    return weights, np.square(weights), weights * chances, weights * came
+        counts = np.diff(starts, append=len(chances)).astype(np.float64)
+        sums = [counts, counts, np.add.reduceat(chances, starts), np.add.reduceat(came, starts, dtype=np.float64)]
+    else:
+        each = (weights, np.square(weights), weights * chances, weights * came)
+        sums = [np.add.reduceat(numbers, starts) for numbers in each]
+    return np.array(sums).T
 
 
 def _effective(line: Floats) -> float:

@@ -53,7 +53,15 @@ class ClassPredictions:
         return np.array(self.classes, dtype=dtype, copy=copy)
 
 
-def class_chances(logits: Floats) -> Floats:
-    """Turn logits, (m,) of the last of two classes or (m, K), into chances, a column for each class."""
-    chances = probabilities(logits)
-    return np.column_stack([1.0 - chances, chances]) if chances.ndim == 1 else chances
+def class_chances(logits: Floats, out: Floats | None = None) -> Floats:
+    """Turn logits, (m,) of the last of two classes or (m, K), into chances, a column for each class; or put them there.
+
+    They come row by row.
+    """
+    chances = np.empty((len(logits), 2 if logits.ndim == 1 else logits.shape[1])) if out is None else out
+    if logits.ndim == 1:
+        chances[:, 1] = probabilities(logits)
+        np.subtract(1.0, chances[:, 1], out=chances[:, 0])
+    else:
+        chances[:] = probabilities(logits)
+    return chances

@@ -51,7 +51,7 @@ def clustering_scores(rows: RowBlocks, centers: Floats) -> PerRow:
     cost = float(costs.sum()) or 1.0  # where all distances are zero, so are their shares
     # No row of positive weight refers to a cluster without weight.
     shared = np.divide(costs / cost + 2.0, weights, out=np.zeros(len(centers)), where=weights > 0)
-    per_square = np.where(costs > 0, 1.0 / cost, 0.0)
+    per_square = 1.0 / cost if (costs > 0).all() else np.where(costs > 0, 1.0 / cost, 0.0)
     if not kept:
         return numbers_from(rows, partial(_scores_again, ready, per_square, shared))
     scores = numbers_in(np.concatenate([_scores(*each, per_square, shared) for _, each in found if each is not None]))
@@ -70,11 +70,17 @@ def _assigned(centers: Centers, kept: bool, block: Block) -> tuple[Floats, Assig
     return sums, (labels.astype(np.int32), squared) if kept else None
 
 
-def _scores(labels: Rows | npt.NDArray[np.int32], squared: Floats, per_square: Floats, shared: Floats) -> Floats:
-    return squared * np.take(per_square, labels, mode="clip") + np.take(shared, labels, mode="clip")
+def _scores(
+    labels: Rows | npt.NDArray[np.int32], squared: Floats, per_square: Floats | float, shared: Floats
+) -> Floats:
+    """Score rows; what their squares count for is one number for all clusters, or one for each."""
+    factors = per_square if isinstance(per_square, float) else np.take(per_square, labels, mode="clip")
+    scores = np.take(shared, labels, mode="clip")
+    scores += squared * factors
+    return scores
 
 
-def _scores_again(centers: Centers, per_square: Floats, shared: Floats, block: Block) -> Floats:
+def _scores_again(centers: Centers, per_square: Floats | float, shared: Floats, block: Block) -> Floats:
     scores = _scores(*centers.nearest(block.values), per_square, shared)
     return np.asarray(scores if block.weights is None else scores * block.weights)
 

@@ -32,7 +32,7 @@ COARSE_BITS = 52
 # Classes of rows of similar score, within a factor of 2. Finer ones gain nothing (MSD and credit default; judged on
 # Covertype and KC House).
 N_CLASSES = 64
-# Of so many rows it is kept where each lies on the line, 10 MB of it; of more it is found again, block by block.
+# Of so many rows it is kept where each lies on the line, 12 MB of it; of more it is found again, block by block.
 KEPT_PLACES = 1 << 20
 
 Codes = npt.NDArray[np.uint8]
@@ -201,38 +201,42 @@ class _Certain:
 
 @dataclass(frozen=True, eq=False)
 class _Laid:
-    """A block's rows, class after class: where each ends, and which it is; `firsts` is where each class begins."""
+    """Rows as they lie, class after class: where each ends, and which it is."""
 
     ends: Rows
-    order: npt.NDArray[np.uint16]
-    firsts: Rows
+    order: npt.NDArray[np.uint32]
 
-    def rows_at(self, places: Rows, number: int) -> Rows:
-        """Find the rows at places of the line of the block of this number; row ids ascend."""
-        found = self.order[np.searchsorted(self.ends, places, side="right")].astype(np.int64)
-        return np.sort(found) + number * BLOCK_ROWS
-
-    def totals(self) -> Rows:
-        """Give the steps of each class."""
-        return np.diff(np.append(0, self.ends)[self.firsts])
+    def rows_at(self, places: Rows) -> Rows:
+        """Find the rows at places of the line; row ids ascend."""
+        return np.sort(self.order[np.searchsorted(self.ends, places, side="right")]).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class _Line:
-    """All rows end to end, class after class, and in each class block after block.
+    """All rows end to end, class after class, and in each class one after another.
 
-    Scores are counted in steps of 2^-exponent. `lengths`, shape (blocks, classes), has the steps of the rows of each
-    block and class; `total` is the steps of all. `laid` has each block's rows as they lie, unless there are many.
+    Scores are counted in steps of 2^-exponent; `total` is the steps of all. `laid` has all rows as they lie, unless
+    there are many.
     """
 
     scores: PerRow
     exponent: int
-    lengths: Rows
-    total: int
-    laid: Sequence["_Laid"] | None
+    laid: _Laid | None
+
+    @cached_property
+    def lengths(self) -> Rows:
+        """The steps of the rows of each block and class, shape (blocks, classes)."""
+        return np.array(list(self.scores.map(partial(_measured, self.exponent))))
+
+    @cached_property
+    def total(self) -> int:
+        """The steps of all rows."""
+        return int(self.lengths.sum() if self.laid is None else self.laid.ends[-1])
 
     def rows_at(self, points: Rows) -> Rows:
         """Find the rows on which points fall, ascending numbers below the total; row ids ascend."""
+        if self.laid is not None:
+            return self.laid.rows_at(points)
         ends = np.cumsum(self.lengths.T)
         part = np.searchsorted(ends, points, side="right")
         classes, numbers = np.divmod(part, len(self.lengths))
@@ -240,9 +244,7 @@ class _Line:
         before = np.cumsum(self.lengths, axis=1) - self.lengths
         within = points - (ends - self.lengths.T.reshape(-1))[part] + before[numbers, classes]
         wanted = by_block(numbers, within)
-        if self.laid is None:
-            return self._rows(partial(_rows_by_class, self.exponent, wanted), list(wanted))
-        return np.concatenate([self.laid[number].rows_at(places, number) for number, places in wanted.items()])
+        return self._rows(partial(_rows_by_class, self.exponent, wanted), list(wanted))
 
     def rows_in_random_order(self, certain: _Certain, order: Rows, key: int, points: Rows) -> Rows:
         """Find the rows on which points fall where blocks, less certain rows, are laid in this order."""
@@ -297,10 +299,8 @@ class _Line:
 
 def _line(scores: PerRow) -> _Line:
     exponent = TOTAL_BITS - frexp(scores.sum())[1]
-    laid = list(scores.map(partial(_by_class, exponent))) if scores.n_rows <= KEPT_PLACES else None
-    measured = scores.map(partial(_measured, exponent)) if laid is None else (each.totals() for each in laid)
-    lengths = np.array(list(measured))
-    return _Line(scores, exponent, lengths, int(lengths.sum()), laid)
+    is_kept = scores.n_rows <= KEPT_PLACES
+    return _Line(scores, exponent, _by_class(exponent, np.asarray(scores)) if is_kept else None)
 
 
 def _lengths(exponent: int, scores: Floats) -> Floats:
@@ -340,14 +340,13 @@ def _n_positive(exponent: int, _: int, scores: Floats) -> int:
 
 
 def _rows_by_class(exponent: int, wanted: Mapping[int, Rows], number: int, scores: Floats) -> Rows:
-    return _by_class(exponent, number, scores).rows_at(wanted[number], number)
+    return _by_class(exponent, scores).rows_at(wanted[number]) + number * BLOCK_ROWS
 
 
-def _by_class(exponent: int, _: int, scores: Floats) -> _Laid:
+def _by_class(exponent: int, scores: Floats) -> _Laid:
     steps = _lengths(exponent, scores)
-    order = np.argsort(classes := _classes(steps), kind="stable")
-    firsts = np.searchsorted(classes[order], np.arange(N_CLASSES + 1, dtype=np.uint8))
-    return _Laid(np.cumsum(steps[order].astype(np.int64)), order.astype(np.uint16), firsts)
+    order = np.argsort(_classes(steps), kind="stable")
+    return _Laid(np.cumsum(np.take(steps, order).astype(np.int64)), order.astype(np.uint32))
 
 
 def _rows_at_random(

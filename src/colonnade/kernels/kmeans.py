@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.tiles import Coarse, pieces, tiled
+from colonnade.kernels.tiles import Coarse, pieces, with_ones
 
 # Of the centres' radius: within, each precision holds it, its square and products with rows that are not far away.
 RANGES = {np.float32: (1e-15, 1e15), np.float64: (1e-140, 1e140)}
@@ -99,15 +99,14 @@ def _screened(X: Floats, screen: _Screen) -> tuple[Rows, Rows]:
     of_sums = 4 * (X.shape[1] + 4) * EPS[np.float64]
     # A row so far away that something overflows comes out as doubtful.
     with np.errstate(over="ignore", invalid="ignore"):
-        rows = tiled(X if screen.origin is None else X - screen.origin, screen.factors.dtype)
+        rows = with_ones(X if screen.origin is None else X - screen.origin, screen.factors.dtype)
         closeness = screen.factors @ rows
-        distance = np.sqrt(np.einsum("tjr,tjr->tr", rows[:, :-1], rows[:, :-1])) / screen.radius + 1
-        least = closeness.max(axis=1) - distance * (screen.rounding + of_sums * distance)
-        near = (closeness >= least[:, np.newaxis]).astype(np.float32)
+        distance = np.sqrt(np.einsum("jr,jr->r", rows[:-1], rows[:-1])) / screen.radius + 1
+        least = closeness.max(axis=0) - distance * (screen.rounding + of_sums * distance)
+        near = (closeness >= least).astype(np.float32)
     # How many are near, and the sum of their numbers: where just one is, its number.
-    found = screen.numbers @ near
-    count, labels = found[:, 0].reshape(-1)[: len(X)], found[:, 1].astype(np.int64).reshape(-1)[: len(X)]
-    return labels, np.flatnonzero(count != 1)
+    count, labels = screen.numbers @ near
+    return labels.astype(np.int64), np.flatnonzero(count != 1)
 
 
 def _compared_directly(X: Floats, centers: Floats) -> Rows:

@@ -53,7 +53,8 @@ def local_kmeans(rows: RowBlocks, n_clusters: int, rng: np.random.Generator) -> 
     the rows drawn have no more than k distinct values, these values are the centres: they may be fewer than k.
     """
     marks, size = counted(rows), drawn_size(n_clusters)
-    n_counted, n_starts = marks.n_positive, STARTS if n_clusters < FEW_CLUSTERS else 1
+    n_counted = rows.n_rows if rows.row_weights is None else marks.n_positive
+    n_starts = STARTS if n_clusters < FEW_CLUSTERS else 1
     if n_counted <= started_size(n_clusters):
         X, weights = _weighted(rows, marks.positive_rows())
         started = _started(X, weights, n_clusters, MANY_STARTS if len(X) <= FEW_ROWS else n_starts, rng)

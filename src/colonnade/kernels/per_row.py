@@ -37,10 +37,13 @@ class PerRow:
     map : callable
         ``map(work, numbers=None)`` gives ``work(number, values)`` for each block, or those with these numbers, in
         order; the work is such as `RowBlocks.map` takes.
+    values : ndarray of float64, shape (n,), or None
+        The numbers, where they are kept.
     """
 
     n_rows: int
     map: MapNumbers
+    values: Floats | None = field(default=None, repr=False)
     _known: dict[Callable[["PerRow"], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, compute: Callable[["PerRow"], T]) -> T:
@@ -108,6 +111,8 @@ class PerRow:
 
     def __getitem__(self, rows: Rows) -> Floats:
         """Compute the numbers of rows, in any order, also repeatedly."""
+        if self.values is not None:
+            return self.values[rows]
         order = np.argsort(rows, kind="stable")
         wanted = by_block(rows[order] // BLOCK_ROWS, rows[order] % BLOCK_ROWS)
         found = np.empty(len(rows))
@@ -115,6 +120,8 @@ class PerRow:
         return found
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:  # of NumPy's protocol
+        if self.values is not None:
+            return self.values.astype(dtype or np.float64, copy=bool(copy))
         whole, first = np.empty(self.n_rows), 0
         for values in self.map(_values):
             whole[first : first + len(values)] = values
@@ -132,7 +139,7 @@ class PerRow:
 
 def numbers_in(values: Floats) -> PerRow:
     """Take numbers that are there, shape (n,)."""
-    return PerRow(len(values), partial(_map_locally, partial(_slice, values), n_blocks_of(len(values))))
+    return PerRow(len(values), partial(_map_locally, partial(_slice, values), n_blocks_of(len(values))), values)
 
 
 def ones(n_rows: int) -> PerRow:

@@ -21,7 +21,9 @@ LARGEST_SLACK = 1e80
 
 def first_copies(rows: Rows) -> Rows:
     """Give the places of ascending rows, shape (m,), at which each stands for the first time."""
-    return np.flatnonzero(np.diff(rows, prepend=-1))
+    is_first = np.ones(len(rows), np.bool_)
+    np.not_equal(rows[1:], rows[:-1], out=is_first[1:])
+    return np.flatnonzero(is_first)
 
 
 def moments_fit(values: Floats, parts: Floats, mean: float, variance: float, error: float) -> bool:

@@ -87,8 +87,8 @@ def lloyd(points: Points, centers: Coarse, most: int, tolerance: float) -> Coars
         sums = np.zeros((len(centers), centers.shape[1] + 1))
         for piece, gaps in offsets(points, centers):
             # A row between two centres counts for both.
-            nearest = (gaps == gaps.min(axis=1, keepdims=True)).astype(gaps.dtype)
-            sums += (nearest @ points.masses[piece]).sum(axis=0, dtype=np.float64)
+            nearest = (gaps == np.minimum.reduce(gaps, axis=1, keepdims=True)).astype(gaps.dtype)
+            sums += np.add.reduce(nearest @ points.masses[piece], axis=0, dtype=np.float64)
         totals = sums[:, -1:]
         moved = np.divide(sums[:, :-1], totals, out=centers.astype(np.float64), where=totals > 0).astype(centers.dtype)
         centers, step = moved, float(np.square(moved - centers).sum())
@@ -123,7 +123,11 @@ def offsets(points: Points, centers: Coarse) -> Iterator[tuple[slice, Coarse]]:
 
 
 def _factors(centers: Coarse) -> Coarse:
-    return np.concatenate([-2 * centers, np.square(centers).sum(axis=1, keepdims=True)], axis=1)
+    k, d = centers.shape
+    factors = np.empty((k, d + 1), centers.dtype)
+    np.multiply(centers, -2, out=factors[:, :-1])
+    np.add.reduce(np.square(centers), axis=1, out=factors[:, -1])
+    return factors
 
 
 def _plus_plus(points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Iterator[Coarse]:
@@ -152,8 +156,8 @@ def _plus_plus(points: Points, n_clusters: int, n_starts: int, rng: np.random.Ge
 
 def _places(mass: Coarse, count: int, n_rows: int, rng: np.random.Generator) -> Rows:
     """Draw so many places for each start by its masses, (t, starts, 256): those of the first, the second, ..."""
-    starts = mass.astype(np.float64).transpose(1, 0, 2).reshape(mass.shape[1], -1)
-    ends, points = np.cumsum(starts, axis=1), rng.random((len(starts), count))
-    places = [np.searchsorted(own, own[-1] * each, side="right") for own, each in zip(ends, points, strict=True)]
+    starts = mass.transpose(1, 0, 2).reshape(mass.shape[1], -1)
+    ends, points = starts.cumsum(axis=1, dtype=np.float64), rng.random((len(starts), count))
+    places = [own.searchsorted(own[-1] * each, side="right") for own, each in zip(ends, points, strict=True)]
     found: Rows = np.concatenate(places)
     return np.minimum(found, n_rows - 1)  # rounding may reach the end

@@ -6,6 +6,8 @@ from colonnade.kernels.arrays import Floats, Rows
 
 # Two codes of 16 bits, which NumPy sorts by their digits, order most rows: those of equal codes are few, and near.
 DIGITS = 1 << 16
+# In so many turns of changing places those are in order, unless many are equal.
+MOST_TURNS = 8
 # Values beyond are rare among logits, and would leave few codes for all others.
 FAR = 40.0
 # Values that are all nearer to each other than this get no codes: what these are scaled by would overflow.
@@ -22,17 +24,22 @@ def ascending(values: Floats) -> tuple[Rows, Floats]:
         order: Rows = np.argsort(values, kind="stable")
         return order, values[order]
     # It grows with the value, and so do its two halves, one after the other.
-    codes = np.clip(values, low, high)
-    codes -= low
+    codes = values - low
     codes *= (DIGITS**2 - 1) / (high - low)
-    numbers = np.minimum(codes, DIGITS**2 - 1, out=codes).astype(np.uint32)
+    numbers = np.clip(codes, 0, DIGITS**2 - 1, out=codes).astype(np.uint32)
     order = np.argsort(numbers.astype(np.uint16), kind="stable")
-    order = order[np.argsort((numbers >> 16).astype(np.uint16)[order], kind="stable")]
-    ordered = values[order]
-    if (ordered[1:] < ordered[:-1]).any():
-        again = np.argsort(ordered, kind="stable")
-        order, ordered = order[again], ordered[again]
-    return order, ordered
+    order = np.take(order, np.argsort(np.take((numbers >> 16).astype(np.uint16), order), kind="stable"))
+    ordered = np.take(values, order)
+    for _ in range(MOST_TURNS):
+        (falls,) = np.nonzero(ordered[1:] < ordered[:-1])
+        if not len(falls):
+            return order, ordered
+        # Of falls in a row the first: others have changed by then. Only neighbours change places: equals keep theirs.
+        first = falls[np.diff(falls, prepend=-2) > 1]
+        for each in (order, ordered):
+            each[first], each[first + 1] = each[first + 1], each[first]
+    again = np.argsort(ordered, kind="stable")
+    return np.take(order, again), np.take(ordered, again)
 
 
 def firsts_of(ordered: Floats) -> Rows | None:

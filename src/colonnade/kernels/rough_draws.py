@@ -13,7 +13,7 @@ import numpy as np
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks
 from colonnade.kernels.kmeans import EPS, RANGES, Centers, made_ready
-from colonnade.kernels.tiles import Coarse, pieces, tiled
+from colonnade.kernels.tiles import Coarse, pieces, with_ones
 
 # A centre is itself rounded: distances of a few units in its last place are none.
 ROUNDING = 16 * EPS[np.float64]
@@ -33,24 +33,27 @@ class Guess(NamedTuple):
 
     def of(self, X: Floats) -> Floats:
         """Guess what rows score that count 1; infinite where numbers grow too large."""
+        scores = np.empty(len(X))
         with np.errstate(over="ignore", invalid="ignore"):
             if self.factors is None:
                 labels, squared = self.centers.nearest(X)
-                scores = squared * self.per_square + self.shared[labels]
+                np.add(squared * self.per_square, self.shared[labels], out=scores)
             else:
-                found = [self._roughly(X[piece], self.factors) for piece in pieces(len(X), max(self.factors.shape))]
-                scores = np.concatenate(found)
-        scores[~(scores < np.inf)] = np.inf
+                for piece in pieces(len(X), max(self.factors.shape)):
+                    self._fill_roughly(X[piece], self.factors, scores[piece])
+        if not scores.max(initial=0.0) < np.inf:
+            scores[~(scores < np.inf)] = np.inf
         return scores
 
-    def _roughly(self, X: Floats, factors: Coarse) -> Floats:
-        rows = tiled(X - self.origin if self.origin.any() else X, np.float32)
+    def _fill_roughly(self, X: Floats, factors: Coarse, scores: Floats) -> None:
+        rows = with_ones(X - self.origin if self.origin.any() else X, np.float32)
         gaps = factors @ rows
-        least = gaps.min(axis=1, keepdims=True)
+        least = gaps.min(axis=0)
         shared = self.shared.astype(np.float32) @ (gaps == least).astype(np.float32)
-        squared = np.einsum("tjr,tjr->tr", rows[:, :-1], rows[:, :-1]) + least[:, 0]
-        scores: Floats = np.maximum(squared, 0).astype(np.float64) * self.per_square + shared
-        return scores.reshape(-1)[: len(X)]
+        least += np.einsum("jr,jr->r", rows[:-1], rows[:-1])
+        np.maximum(least, 0, out=scores)
+        scores *= self.per_square
+        scores += shared
 
 
 def guessed(X: Floats, weights: Floats, centers: Floats) -> Guess:

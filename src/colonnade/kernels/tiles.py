@@ -15,8 +15,17 @@ from colonnade.kernels.arrays import Rows
 TILE_ROWS = 256
 # Numbers in a temporary of work on some tiles: a megabyte in 64 bits.
 VALUES_AT_ONCE = 2**17
+# In one of work on rows that are compared with centres: a megabyte in 32 bits. Twice and half of it take longer.
+VALUES_IN_PIECE = 2**18
 
 Coarse = NDArray[np.floating[Any]]  # of 32 or 64 bits
+
+
+def with_ones(X: Coarse, precision: "np.dtype[np.floating[Any]] | type[np.floating[Any]]") -> Coarse:
+    """Copy rows, (n, d), column by column, with a column of ones: shape (d + 1, n)."""
+    columns = np.empty((X.shape[1] + 1, len(X)), precision)
+    columns[:-1], columns[-1] = X.T, 1
+    return columns
 
 
 def tiled(X: Coarse, precision: "np.dtype[np.floating[Any]] | type[np.floating[Any]]") -> Coarse:
@@ -46,6 +55,6 @@ def cut(n_tiles: int, n_values: int) -> Iterator[slice]:
 
 
 def pieces(n_rows: int, n_values: int) -> Iterator[slice]:
-    """Cut rows likewise."""
-    tiles = cut(-(-n_rows // TILE_ROWS), n_values)
-    return (slice(piece.start * TILE_ROWS, min(piece.stop * TILE_ROWS, n_rows)) for piece in tiles)
+    """Cut rows likewise, into whole tiles but for the last."""
+    n_at_once = max(1, VALUES_IN_PIECE // (TILE_ROWS * max(1, n_values))) * TILE_ROWS
+    return (slice(start, min(start + n_at_once, n_rows)) for start in range(0, n_rows, n_at_once))

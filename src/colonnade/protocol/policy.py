@@ -232,6 +232,8 @@ class Policy:
         """Say why `reply` may not leave, or None."""
         if self.never and (kept := sorted(self.never & reply.tells())):
             return never_revealed(kept, type(reply))
+        if self.rows_a_request is None:
+            return None
         return self.objection_to_rows(type(reply), rows_revealed(reply))
 
     def objection_to_rows(self, kind: type[Message], n_rows: int) -> str | None:

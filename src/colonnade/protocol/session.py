@@ -131,6 +131,12 @@ class PartyState:
     def __repr__(self) -> str:
         return f"PartyState(step={self.step!r}, not shown)"  # the rest is made of the party's columns and keys
 
+    def but(self, **fields: Any) -> "PartyState":
+        """Give the same with other values of some fields: as `dataclasses.replace`, which takes six times as long."""
+        other = object.__new__(PartyState)
+        other.__dict__.update(self.__dict__, **fields)
+        return other
+
     def selected(self) -> Rows:
         """List the coreset's rows; the order of steps sees to it that there are some."""
         selection = self.selection()
@@ -348,13 +354,13 @@ class PartySession:
             return Refused("policy", f"{objection}.")
         # A request that may come at any time begins a phase: what an earlier one kept secret goes.
         secret = None if handler.after is None else self.state.secret
-        state = replace(self.state, secret=secret, route=left, step=handler.then)
+        state = self.state.but(secret=secret, route=left, step=handler.then)
         try:
             data = self._data if state.prepared is None else self._data.prepared(state.prepared)
             state, reply = handler.answer(state, request, data.seen(state.view))
         except RemoteProtocolError as error:
             # No honest server sends this. What was wrong with it can depend on the data: there is no second try.
-            self.state = replace(self.state, route=END) if self.state.sheet else self.state
+            self.state = self.state.but(route=END) if self.state.sheet else self.state
             return refused(error)
         except EngineError:
             raise  # what it says is for the owner
@@ -377,7 +383,7 @@ class PartySession:
         if handler is None or not handler.leaves_nothing or not self.expects(request):
             return False
         left = None if self.state.route is None else self.state.route.after(request)
-        self.state = replace(self.state, step=handler.then, route=left)
+        self.state = self.state.but(step=handler.then, route=left)
         return True
 
     @property

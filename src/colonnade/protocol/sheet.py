@@ -5,7 +5,6 @@ playing that sheet would ask: the route that the catalogue makes of the sheet.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, TypeVar
 
@@ -281,7 +280,7 @@ def opening_handler(route_of: RouteOf, objection_to: Objection, offer: Offer) ->
             raise PolicyRefusedError(f"{objection}.", party=data.name, instead=offer(judge, judged, data))
         told = fingerprint(data) if data.table.preparing is None else None
         accepted = JobAccepted(digest(request.sheet, told or b"")[:ACCEPTANCE_BYTES], told)
-        return replace(state, sheet=digest(request.sheet), route=route, prepared=prepared), accepted
+        return state.but(sheet=digest(request.sheet), route=route, prepared=prepared), accepted
 
     return Handler(OpenJob, answer, after=frozenset({GREETED}), then=GREETED)
 
@@ -294,7 +293,7 @@ def still_signed(identity: Identity, opening: OpenJob) -> bool:
 def _answer_branch(state: PartyState, request: TakeBranch, _: PartyData) -> tuple[PartyState, Message]:
     """Go on: the route has seen that the choice is one of the sheet's. What is signed from now on is for both."""
     accepted = JobAccepted(digest(request.choice, b"")[:ACCEPTANCE_BYTES], None)
-    return replace(state, sheet=digest(state.sheet, request.choice)), accepted
+    return state.but(sheet=digest(state.sheet, request.choice)), accepted
 
 
 BRANCHING = Handler(TakeBranch, _answer_branch, after=None, then=GREETED)

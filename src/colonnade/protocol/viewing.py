@@ -6,7 +6,7 @@ means and deviations, so that the model can be told in the columns' own units.
 """
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, cast
 
 import numpy as np
@@ -334,7 +334,7 @@ def _answer_columns(state: PartyState, request: BringColumns, data: PartyData) -
     if request.stop == data.table.n_rows:
         raise checks.wrong(SERVER, request, "the last window, which comes with what it is for")
     here = arrived(state.learning, _what(columns), request, request.window, columns)
-    return replace(state, learning=here), Moments(None, None)
+    return state.but(learning=here), Moments(None, None)
 
 
 def _what(columns: Columns) -> object:
@@ -358,7 +358,7 @@ def _in_whole(state: PartyState, request: UseFrame, data: PartyData) -> UseFrame
 
 
 def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple[PartyState, Message]:
-    request, state = _in_whole(state, request, data), replace(state, learning=None)
+    request, state = _in_whole(state, request, data), state.but(learning=None)
     if request.weights is not None:
         _check_largest(SERVER, request, float(request.weights.weights.max()))
     if isinstance(request.split, SplitBy) and request.held_out is None and data.table.split_column is None:
@@ -367,9 +367,9 @@ def _answer_view(state: PartyState, request: UseFrame, data: PartyData) -> tuple
     if viewed.row_weights is not None:
         _check_counted(request, viewed.row_weights, data)
     if viewed.shift is None or viewed.scale is None:
-        return replace(state, view=request), Moments(None, None)
+        return state.but(view=request), Moments(None, None)
     state = check_view(state, data.seen(request), "moments", len(viewed.shift), 2 * len(viewed.shift))
-    return replace(state, view=request), Moments(sendable_floats(viewed.shift), sendable_floats(viewed.scale))
+    return state.but(view=request), Moments(sendable_floats(viewed.shift), sendable_floats(viewed.scale))
 
 
 def _check_signed(request: Message, columns: Columns, window: Window, sheet: bytes, data: PartyData) -> None:

@@ -6,8 +6,6 @@ rows weigh 1 over a chance that is no smaller than this party alone, or the even
 limits with the rows, for runs that use them again.
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
@@ -59,7 +57,7 @@ def with_coreset(state: PartyState, data: PartyData) -> PartyState:
         steps = _steps(low, high, float(high.max(initial=0.0)))
     # Nothing where all weigh the same: a server may have as many rows drawn evenly, as often, as it likes.
     told = (each if any(each) else b"" for each in steps)
-    return replace(state, notes=(*state.notes, CoresetNote(coreset_digest(rows_digest(rows), data), *told)))
+    return state.but(notes=(*state.notes, CoresetNote(coreset_digest(rows_digest(rows), data), *told)))
 
 
 def _steps(low: Floats, high: Floats, heaviest: float) -> tuple[bytes, bytes]:

@@ -9,6 +9,9 @@ from typing import Self
 
 import numpy as np
 
+from colonnade.kernels.arrays import Rows
+from colonnade.kernels.draws import draw_evenly
+from colonnade.kernels.per_row import PerRow
 from colonnade.signing import seed_digest
 
 
@@ -38,6 +41,11 @@ def count_even(shared: int, size: int, even_share: float) -> int:
 def even_quota(size: int, even_share: float) -> int:
     """Say how many of so many distinct rows are drawn evenly."""
     return round(even_share * size)
+
+
+def even_rows(n_rows: int, count: int, shared: int, weights: PerRow | None) -> Rows:
+    """Draw the rows that all sides draw alike, evenly, or by their weight; they ascend."""
+    return draw_evenly(n_rows, count, even_rng(shared), weights) if count else np.empty(0, np.int64)
 
 
 def even_rng(shared: int) -> np.random.Generator:

@@ -3,7 +3,7 @@
 Messages, scripts and handlers of the baselines, and of a coreset that is used again.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -149,17 +149,17 @@ def _answer_shared_draw(state: PartyState, request: UseSharedDraw, data: PartyDa
         factor, rows = draw_evenly_distinct(table.n_rows, request.count, rng, table.row_weights)
     else:
         rows = draw_evenly(table.n_rows, request.count, rng, table.row_weights)
-    return with_coreset(replace(state, rows=rows, weighing="evenly", even_factor=factor), data), Ready()
+    return with_coreset(state.but(rows=rows, weighing="evenly", even_factor=factor), data), Ready()
 
 
 def _answer_all_rows(state: PartyState, _: UseAllRows, data: PartyData) -> tuple[PartyState, Message]:
     rows = CountedRows(data.table.n_rows, data.table.row_weights)
-    return with_coreset(replace(state, rows=rows, weighing="all"), data), Ready()
+    return with_coreset(state.but(rows=rows, weighing="all"), data), Ready()
 
 
 def _answer_rows(state: PartyState, request: UseRows, data: PartyData) -> tuple[PartyState, Message]:
     checks.row_ids(SERVER, request, request.rows, data.table.n_rows)
-    return replace(state, rows=request.rows, weighing="given"), Ready()
+    return state.but(rows=request.rows, weighing="given"), Ready()
 
 
 HANDLERS = (

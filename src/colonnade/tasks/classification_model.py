@@ -174,7 +174,7 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         chances = np.empty((len(selected), len(self.classes_)))
 
         def use(piece: Piece, parts: SummedParts) -> None:
-            chances[piece.chosen] = class_chances(self._logits_of(parts.values))
+            class_chances(self._logits_of(parts.values), out=chances[piece.chosen])
 
         yield from linear_predictions(roster, selected, self._sent_coef(), use, rounding)
         return ClassPredictions(chances, self.classes_)

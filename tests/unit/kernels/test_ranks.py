@@ -19,6 +19,7 @@ MANY = {
     "far": 1e80 * NORMAL,
     "some far": np.where(RNG.random(N) < 0.01, 1e80, NORMAL),
     "near each other": 1.0 + 1e-14 * NORMAL,
+    "falling where codes are equal": np.repeat(NORMAL, 3)[:N] - 1e-12 * np.tile([0, 1, 2], N)[:N],
     "beyond 40": 50.0 + NORMAL,
     "tiny": 1e-300 * NORMAL,
     "zeros of both signs": np.where(RNG.random(N) < 0.5, -0.0, 0.0),

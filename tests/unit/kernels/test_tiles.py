@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade.kernels.tiles import TILE_ROWS, cut, pieces, rows_in, tiled
+from colonnade.kernels.tiles import TILE_ROWS, VALUES_IN_PIECE, pieces, rows_in, tiled, with_ones
 
 
 @given(st.integers(0, 3 * TILE_ROWS + 1), st.integers(0, 3), st.sampled_from("CF"))
@@ -33,4 +33,12 @@ def test_pieces_are_all_rows_in_turn_and_cut_between_tiles(n_rows: int, n_values
     found = list(pieces(n_rows, n_values))
     assert [row for piece in found for row in range(piece.start, piece.stop)] == list(range(n_rows))
     assert all(piece.start % TILE_ROWS == 0 for piece in found)
-    assert len(found) == len(list(cut(-(-n_rows // TILE_ROWS), n_values)))
+    assert all((piece.stop - piece.start) * n_values <= max(VALUES_IN_PIECE, TILE_ROWS * n_values) for piece in found)
+
+
+@given(st.integers(0, 40), st.integers(0, 3), st.sampled_from("CF"))
+def test_rows_column_by_column_end_with_ones(n_rows: int, d: int, order: str) -> None:
+    X = np.asarray(np.random.default_rng(n_rows).normal(size=(n_rows, d)), order=order)  # type: ignore[call-overload]
+    columns = with_ones(X, np.float32)
+    assert columns.dtype == np.float32
+    np.testing.assert_array_equal(columns, np.column_stack([X, np.ones(n_rows)]).T.astype(np.float32))

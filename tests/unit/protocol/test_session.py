@@ -1,3 +1,4 @@
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.hello import WIRE_VERSION, Card, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.session import KEPT_RULES, NEW, PartySession
+from colonnade.protocol.session import KEPT_RULES, NEW, PartySession, PartyState
 from colonnade.protocol.viewing import AskRowWeights, AskSplit, Moments, RowWeights, Split, UseFrame
 from colonnade.sampling.plain.messages import AskScores, AskTotal, DrawnRows, DrawRows, Draws, Scores, Total
 from colonnade.sampling.rules.clustering import ClusteringScores
@@ -388,3 +389,12 @@ def test_lists_of_rows_are_checked_together_as_each_alone(lists: list[Any], fits
     else:
         with pytest.raises(RemoteProtocolError, match="do not ascend"):
             checks.row_id_lists("server", asked, arrays, 10)
+
+
+def test_a_state_with_other_fields_is_as_if_made_anew() -> None:
+    state = PartyState(step="drawn", even_share=0.25)
+    other = state.but(step="selected", weighing="all")
+    assert vars(other) == vars(dataclasses.replace(state, step="selected", weighing="all"))
+    assert (state.step, state.weighing, type(other)) == ("drawn", "given", PartyState)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        other.step = "new"  # type: ignore[misc]

@@ -1,6 +1,5 @@
 """A party's side of classifications that are applied: it takes chances of classes, or compares them with its labels."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -52,14 +51,14 @@ def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData
     check_kept(state, len(names))
     here = arrived(state.learning, (DeliverClasses, names), request, request.window, request.probabilities)
     if here.stop < state.n_places:
-        return replace(state, learning=here), Received()
+        return state.but(learning=here), Received()
     rows, found = state.selected(), ClassPredictions(joined(here.parts), names)
     delivery = Delivery(rows, found, keys=data.table.key_columns(rows))
-    return replace(state, learning=None, received=delivery), Received()
+    return state.but(learning=None, received=delivery), Received()
 
 
 def _answer_logits(state: PartyState, request: BringLogits, _: PartyData) -> tuple[PartyState, Message]:
-    return replace(state, learning=_brought(state, request)), Received()
+    return state.but(learning=_brought(state, request)), Received()
 
 
 def _brought(state: PartyState, request: BringLogits | AskClassLosses) -> Arrived[Floats]:
@@ -87,7 +86,7 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
         raise checks.wrong(SERVER, request, "logits of other classes than its coefficients are of")
     others = joined(brought)
     checks.shape(SERVER, request, others, (len(rows), *request.coef.shape[:-1]))
-    state = replace(state, learning=None)
+    state = state.but(learning=None)
     known = KnownClasses(request, request.intercepts, request.values, request.names)
     weights = weights_of(state, data, by_weight=request.by_weight)
     if data.policy.least_rows > 1:
@@ -95,7 +94,8 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
         n_numbers = known.n_numbers(state, weights)
         state = check_told(state, data, known.told_of(model), n_numbers, by_weight=request.by_weight)
     own = of_selected(state, data, partial(products, request.coef, False))
-    found = known.metrics(own + others, weights, state, data)
+    own += others
+    found = known.metrics(own, weights, state, data)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
 
 
@@ -108,7 +108,7 @@ def _answer_masked_delivery(
     rows, known = state.selected(), _known(request, let.ours)
     chances = class_chances(known.logits(_all_products(let, state, request, data), len(rows)))
     delivery = Delivery(rows, ClassPredictions(chances, known.names), keys=data.table.key_columns(rows))
-    return replace(state, received=delivery), MaskedReceived(request.fingerprint())
+    return state.but(received=delivery), MaskedReceived(request.fingerprint())
 
 
 def _answer_masked_losses(
@@ -175,7 +175,7 @@ class KnownClasses:
         logits = self.logits(products, len(weights))
         rows, first, weight = _distinct(state, weights)
         least = max(LEAST_IN_LINE, data.policy.least_rows)
-        labels = of_selected(replace(state, rows=rows), data, _labels)
+        labels = of_selected(state.but(rows=rows), data, _labels)
         return class_metrics(logits[first], self.codes(labels, data), weight, len(self.names), least)
 
     def codes(self, labels: Floats, data: PartyData) -> Rows:
@@ -200,7 +200,7 @@ class KnownClasses:
             raise self._unknown(known.index(-1), data)
         # Of two classes, one look is enough.
         found = (labels == values[-1]).view(np.int8) if len(values) == 2 else np.searchsorted(values, labels)
-        return np.array(known, dtype=np.int64)[found]
+        return np.take(np.array(known, dtype=np.int64), found)
 
     def _unknown(self, place: int, data: PartyData) -> InputError:
         unseen = data.seen(None)

@@ -2,15 +2,14 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from colonnade.contracts import ScoreRule, Table
 from colonnade.errors import PolicyRefusedError
+from colonnade.kernels import integer_draws
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.draws import draw_by_scores, draw_distinct, draw_evenly
-from colonnade.kernels.integer_draws import even_rows
+from colonnade.kernels.draws import draw_by_scores, draw_distinct
 from colonnade.kernels.per_row import PerRow, numbers_in
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
@@ -38,7 +37,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.rules.rounded import RoundedScores, log_step_of
 from colonnade.sampling.rules.sharpened import SharpenedScores
-from colonnade.sampling.seeds import count_even, even_rng
+from colonnade.sampling.seeds import count_even, even_rows
 from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import digest, draw_statement, draw_statements, rows_digest
 
@@ -74,7 +73,7 @@ def check_scored(state: PartyState, rule: ScoreRule, data: PartyData) -> PartySt
             "split, or draw rows evenly.",
             party=data.name,
         )
-    return replace(state, notes=(*state.notes, note))
+    return state.but(notes=(*state.notes, note))
 
 
 def _is_total_set(rule: ScoreRule) -> bool:
@@ -110,14 +109,14 @@ def inner_rule(rule: ScoreRule) -> ScoreRule:
 def _answer_total(state: PartyState, request: AskTotal, data: PartyData) -> tuple[PartyState, Message]:
     state = check_scored(state, request.rule, data)
     reply = Total(data.scores(request.rule).sum())
-    return replace(state, rule=request.rule, rows=None, exchanged=(request, reply)), reply
+    return state.but(rule=request.rule, rows=None, exchanged=(request, reply)), reply
 
 
 def _answer_open_draw(state: PartyState, request: OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
     if (rule := request.rule or state.rule) is None:
         raise checks.wrong(SERVER, request, "no rule, where rows were not scored before")
     state = check_scored(state, rule, data)
-    return _answer_draw(replace(state, rule=rule, exchanged=()), request, data)
+    return _answer_draw(state.but(rule=rule, exchanged=()), request, data)
 
 
 def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyData) -> tuple[PartyState, Message]:
@@ -131,7 +130,7 @@ def _answer_draw(state: PartyState, request: DrawRows | OpenDraw, data: PartyDat
         drawn = draw_by_scores(scores, request.count, rng, stratified=request.draws is Draws.STRATIFIED)
     reply = signed_draw(state, drawn, data)
     said = (*state.exchanged, request, reply)
-    return replace(state, rows=reply.rows, joint_key=None, draw_factor=factor, exchanged=said), reply
+    return state.but(rows=reply.rows, joint_key=None, draw_factor=factor, exchanged=said), reply
 
 
 def signed_draw(state: PartyState, rows: Rows, data: PartyData) -> DrawnRows:
@@ -163,7 +162,7 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
     rows = sendable_rows(np.sort(joined(state, request, data, _even_rows), kind="stable"))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
-    drawn = replace(state, rows=rows, weighing="scores", even_share=request.even_share)
+    drawn = state.but(rows=rows, weighing="scores", even_share=request.even_share)
     return rows, with_coreset(drawn, data)
 
 
@@ -202,9 +201,9 @@ def _even_rows(state: PartyState, request: AskScores, data: PartyData) -> Rows:
     n_rows, weights = data.table.n_rows, data.table.row_weights
     if state.joint_key is not None:
         n_even = even_count_of(state.joint_key, request.size, request.even_share)
-        return even_rows(n_rows, n_even, even_key(state.joint_key), weights)
+        return integer_draws.even_rows(n_rows, n_even, even_key(state.joint_key), weights)
     n_even = count_even(request.even_seed, request.size, request.even_share)
-    return draw_evenly(n_rows, n_even, even_rng(request.even_seed), weights)
+    return even_rows(n_rows, n_even, request.even_seed, weights)
 
 
 HANDLERS = (

@@ -14,8 +14,9 @@ from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreR
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_evenly, most_copies
+from colonnade.kernels.draws import most_copies
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.possible import first_copies
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
@@ -36,7 +37,7 @@ from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.score_limits import score_limits
-from colonnade.sampling.seeds import Seeds, count_even, even_rng
+from colonnade.sampling.seeds import Seeds, count_even, even_rows
 from colonnade.sampling.weights import Design
 from colonnade.signing import SignedRows, seed_digest
 
@@ -143,8 +144,7 @@ class WithReplacement:
 
     def join(self, design: Design, quotas: Quotas, drawn: Mapping[str, SignedRows]) -> Rows:
         """Draw the even rows, and sort all."""
-        rng = even_rng(quotas.seeds.shared)
-        even = draw_evenly(design.roster.n_rows, quotas.n_even, rng, design.row_weights)
+        even = even_rows(design.roster.n_rows, quotas.n_even, quotas.seeds.shared, design.row_weights)
         return sendable_rows(np.sort(np.concatenate([*(each.rows for each in drawn.values()), even])))
 
     def weigh(self, design: Design, draw: Draw) -> Script[Coreset]:
@@ -241,7 +241,8 @@ def _check_copies(draw: Draw, scores: Floats, *, stratified: bool) -> None:
     """Require that no party drew a row more often than its scores allow; none is larger than the sum over parties."""
     for party, total in draw.totals.items():
         rows = draw.by(party)
-        ids, copies = np.unique(rows, return_counts=True)
+        firsts = first_copies(rows)
+        ids, copies = rows[firsts], np.diff(firsts, append=len(rows))
         share = scores[np.searchsorted(draw.rows, ids)] / total * (1 + ROUNDING)
         most = most_copies(share, len(rows), stratified=stratified)
         for at in np.flatnonzero(copies > most)[:1].tolist():
