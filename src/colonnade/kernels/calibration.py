@@ -28,12 +28,11 @@ from colonnade.kernels.arrays import Floats
 # In single precision products take half as long: enough on the way to an answer that is off by more.
 Numbers = npt.NDArray[np.floating[Any]]
 
-# Few rows cannot meet many moments without weights that vary more than they gain: the ridge grows with the square of
-# moments a row. Chosen on KC House and a sample of YearPredictionMSD, 50 to 3,000 rows: strengths three times less or
-# more made the excess at most a twentieth smaller.
-STRENGTH, OF_MANY = 0.1, 5.0
+# Few rows cannot meet many moments without weights that vary more than they gain: the ridge grows with moments a row.
+# Chosen on KC House, a sample of YearPredictionMSD and Credit Default, 50 to 3,000 rows.
+STRENGTH, OF_MANY, POWER = 0.1, 5.0, 2.5
 # Of what is left of the equations. To solve them more exactly changes the excess by less than a part in 100.
-ACCURACY, MOST_ITERATIONS = 0.01, 200
+ACCURACY, MOST_ITERATIONS = 0.005, 200
 # A moment of rows that are right as they are is held back as if they were free by so much.
 LEAST_FREE = 0.01
 # Of a pass: so few that what is made of them stays in the cache.
@@ -44,12 +43,26 @@ MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
 
 def calibration_strength(size: int, n_moments: int) -> float:
     """Choose how much to hold back the calibration of so many rows by so many moments."""
-    return max(STRENGTH, OF_MANY * (n_moments / max(size, 1)) ** 2)
+    return float(max(STRENGTH, OF_MANY * (n_moments / max(size, 1)) ** POWER))
 
 
 def count_moments(parties: Sequence[Floats]) -> int:
     """Count the moments of whitened columns, shapes (m, r_j): 1, u and u u', party by party."""
     return 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties)
+
+
+def count_repeated(columns: Floats) -> int:
+    """Count second moments of columns, (m, e), that are no more than others are, as most are where these are dummies.
+
+    Those are squares of two values, and products of columns of which no row has both other than usual.
+    """
+    if not columns.size:
+        return 0
+    ordered, e = np.sort(columns, axis=0), columns.shape[1]
+    others = (columns != ordered[len(columns) // 2]).astype(np.float32)
+    together = np.count_nonzero(np.triu(others.T @ others, 1))
+    two_valued = np.count_nonzero(((ordered == ordered[0]) | (ordered == ordered[-1])).all(axis=0))
+    return e * (e - 1) // 2 - together + two_valued
 
 
 def calibrate(
