@@ -48,7 +48,7 @@ def calibration_strength(size: int, n_moments: int) -> float:
 
 def count_moments(parties: Sequence[Floats]) -> int:
     """Count the moments of whitened columns, shapes (m, r_j): 1, u and u u', party by party."""
-    return 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties)
+    return 1 + sum(int(u.shape[1]) * (int(u.shape[1]) + 3) // 2 for u in parties)
 
 
 def count_repeated(columns: Floats) -> int:
@@ -58,10 +58,10 @@ def count_repeated(columns: Floats) -> int:
     """
     if not columns.size:
         return 0
-    ordered, e = np.sort(columns, axis=0), columns.shape[1]
+    ordered, e = np.sort(columns, axis=0), int(columns.shape[1])
     others = (columns != ordered[len(columns) // 2]).astype(np.float32)
-    together = np.count_nonzero(np.triu(others.T @ others, 1))
-    two_valued = np.count_nonzero(((ordered == ordered[0]) | (ordered == ordered[-1])).all(axis=0))
+    together = int(np.count_nonzero(np.triu(others.T @ others, 1)))
+    two_valued = int(np.count_nonzero(((ordered == ordered[0]) | (ordered == ordered[-1])).all(axis=0)))
     return e * (e - 1) // 2 - together + two_valued
 
 
