@@ -87,16 +87,21 @@ def draw_statements(sheet: bytes, view: bytes, drawn: Sequence[SignedRows]) -> l
     """Give the texts that parties sign likewise; how all of them begin is hashed once."""
     begun, seen, texts = hashlib.sha256(_text(PROTOCOL, b"draw", sheet)), _text(view), []
     for each in drawn:
-        hashed = begun.copy()
-        rows = np.ascontiguousarray(each.rows, "<i8").tobytes()
-        hashed.update(_text(each.party.encode()) + seen + _text(rows))
+        hashed, party = begun.copy(), each.party.encode()
+        rows = each.rows.astype("<i8", copy=False).tobytes()
+        # As `_text` writes them; a hundred parties each hash what the others drew.
+        hashed.update(_length(party) + party + seen + _length(rows) + rows)
         texts.append(hashed.digest())
     return texts
 
 
 def _text(*parts: bytes) -> bytes:
     """Write parts one after another, as `digest` hashes them."""
-    return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
+    return b"".join([_length(part) + part for part in parts])
+
+
+def _length(part: bytes) -> bytes:
+    return len(part).to_bytes(8, "little")
 
 
 def seed_digest(party: str, seed: int) -> bytes:

@@ -10,6 +10,10 @@ case, and stands for itself, is right as it is. There are many moments, so lambd
 with D^2 the diagonal of A'WQA. Columns u are turned at random first: which moments the ridge holds back most must not
 hang on a basis in which many of them are the same, as those of levels are. The strength is thus in units of one
 moment's own mean square: at 1 a moment that is unrelated to the others is corrected by half, at 0.1 by ten elevenths.
+
+What is solved is the same system seen by rows, of which there are mostly fewer than moments: with B = (WQ)^1/2 A D^-1,
+
+    (B B' + strength I) z = B D^-1 (targets - A'w),   (WQ)^1/2 A lambda = z.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,22 +28,41 @@ from colonnade.kernels.arrays import Floats
 # In single precision products take half as long: enough on the way to an answer that is off by more.
 Numbers = npt.NDArray[np.floating[Any]]
 
-# Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments).
-FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
-# Relative to what the ridge leaves of a moment that is unrelated to the others. To solve more exactly takes up to five
-# times as long, and changes the excess by less than a part in 100 (KC House, the YearPredictionMSD twin).
-ACCURACY, MOST_ITERATIONS = 0.3, 200
+# Few rows cannot meet many moments without weights that vary more than they gain: the ridge grows with moments a row.
+# Chosen on KC House, a sample of YearPredictionMSD and Credit Default, 50 to 3,000 rows.
+STRENGTH, OF_MANY, POWER = 0.1, 5.0, 2.5
+# Of what is left of the equations. To solve them more exactly changes the excess by less than a part in 100.
+ACCURACY, MOST_ITERATIONS = 0.005, 200
 # A moment of rows that are right as they are is held back as if they were free by so much.
 LEAST_FREE = 0.01
 # Of a pass: so few that what is made of them stays in the cache.
-CHUNK_ROWS = 512
+CHUNK_ROWS = 2048
 # For `what_is_left`, which makes the matrix of all of them.
 MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
 
 
-def calibration_strength(size: int) -> float:
-    """Choose how much to hold back the calibration of so many rows."""
-    return STRENGTH_OF_FEW if size <= FEW_ROWS else STRENGTH
+def calibration_strength(size: int, n_moments: int) -> float:
+    """Choose how much to hold back the calibration of so many rows by so many moments."""
+    return float(max(STRENGTH, OF_MANY * (n_moments / max(size, 1)) ** POWER))
+
+
+def count_moments(parties: Sequence[Floats]) -> int:
+    """Count the moments of whitened columns, shapes (m, r_j): 1, u and u u', party by party."""
+    return 1 + sum(int(u.shape[1]) * (int(u.shape[1]) + 3) // 2 for u in parties)
+
+
+def count_repeated(columns: Floats) -> int:
+    """Count second moments of columns, (m, e), that are no more than others are, as most are where these are dummies.
+
+    Those are squares of two values, and products of columns of which no row has both other than usual.
+    """
+    if not columns.size:
+        return 0
+    ordered, e = np.sort(columns, axis=0), int(columns.shape[1])
+    others = (columns != ordered[len(columns) // 2]).astype(np.float32)
+    together = int(np.count_nonzero(np.triu(others.T @ others, 1)))
+    two_valued = int(np.count_nonzero(((ordered == ordered[0]) | (ordered == ordered[-1])).all(axis=0)))
+    return e * (e - 1) // 2 - together + two_valued
 
 
 def calibrate(
@@ -55,28 +78,30 @@ def calibrate(
     """
     # Seen from the mean weight: no quantity depends on the scale of the weights.
     w, turns = weights / total, [turn(u.shape[1]) for u in parties]
+    chance = w * free
     parts = [slice(start, start + CHUNK_ROWS) for start in range(0, len(w), CHUNK_ROWS)]
     chunks = [_chunk(parties, turns, part) for part in parts]
-    widths = [1 + u.shape[1] for u in parties]
-    targets = _flat([_target(each, turn) for each, turn in zip(noise, turns, strict=True)])
     squares = [[np.square(block) for block in blocks] for blocks in chunks]
-    free_squares, all_squares = (
-        _summed(_moments(each[part], blocks) for part, blocks in zip(parts, squares, strict=True))
-        for each in (w * free, w)
-    )
-    scale = _scale(np.maximum(free_squares, LEAST_FREE * all_squares), widths)
-    missed = (targets - _summed(_moments(w[part], blocks) for part, blocks in zip(parts, chunks, strict=True))) / scale
-    chance = [(w * free)[part].astype(np.float32) for part in parts]
+    variations = _known_moments(chance, parts, squares)
+    if free.min(initial=1.0) < LEAST_FREE:
+        for own, every in zip(variations, _known_moments(w, parts, squares), strict=True):
+            np.maximum(own, LEAST_FREE * every, out=own)
+    inverses = _inverses(variations)
+    targets = [_target(each, turn) for each, turn in zip(noise, turns, strict=True)]
+    missed = [target - found for target, found in zip(targets, _known_moments(w, parts, chunks), strict=True)]
     singles = [[block.astype(np.float32) for block in blocks] for blocks in chunks]
+    roots = np.sqrt(chance)
 
-    def normal(x: Floats) -> Floats:
-        forms = [form.astype(np.float32) for form in _forms(x / scale, widths)]
-        images = (_moments(each * _apply(forms, blocks), blocks) for each, blocks in zip(chance, singles, strict=True))
-        return np.asarray(_summed(images) / scale + strength * x)
+    def seen_by_rows(moments: Sequence[Floats]) -> Floats:
+        forms = [(each * inverse).astype(np.float32) for each, inverse in zip(moments, inverses, strict=True)]
+        return np.asarray(roots * np.concatenate([_apply(forms, blocks) for blocks in singles]))
 
-    forms = _forms(_conjugate_gradients(normal, missed, ACCURACY * min(strength, STRENGTH)) / scale, widths)
-    bent = np.concatenate([_apply(forms, blocks) for blocks in chunks])
-    calibrated = w * np.maximum(1.0 + free * bent, 0.0)
+    def normal(z: Floats) -> Floats:
+        return seen_by_rows(_moments((roots * z).astype(np.float32), parts, singles)) + strength * z
+
+    z = _conjugate_gradients(normal, seen_by_rows(missed), ACCURACY)
+    bent = z * np.sqrt(free / np.where(w > 0, w, 1.0))
+    calibrated = w * np.maximum(1.0 + bent, 0.0)
     return np.asarray(calibrated * (total / calibrated.sum()))
 
 
@@ -101,23 +126,31 @@ def _chunk(parties: Sequence[Floats], turns: Sequence[Floats], some: slice) -> l
     return blocks
 
 
-def _scale(squares: Floats, widths: Sequence[int]) -> Floats:
-    """Take the roots of the diagonal of A'WA: what moments vary by. One that is there twice never counts again."""
-    scales = _forms(np.sqrt(np.where(squares > 0, squares, 1.0)), widths)
-    for number, scale in enumerate(scales):
-        scale[1:, 0] = np.inf
+def _inverses(variations: Sequence[Floats]) -> list[Floats]:
+    """Invert the diagonal of A'WQA: what moments vary by, in squares. One that is there twice never counts again."""
+    inverses = [1.0 / np.where(each > 0, each, 1.0) for each in variations]
+    for number, inverse in enumerate(inverses):
+        inverse[1:, 0] = 0.0
         if number:
-            scale[0, 0] = np.inf
-    return _flat(scales)
+            inverse[0, 0] = 0.0
+    return inverses
 
 
-def _moments(w: Numbers, blocks: Sequence[Numbers]) -> Floats:
-    """A'w, block by block."""
-    return _flat([(block * w[:, np.newaxis]).T @ block for block in blocks])
+def _known_moments(w: Floats, parts: Sequence[slice], chunks: Sequence[Sequence[Floats]]) -> list[Floats]:
+    """A'w, party by party, for w >= 0: as a product with itself, of which BLAS makes only one half."""
+    roots = np.sqrt(w)[:, np.newaxis]
+    scaled = ([block * roots[part] for block in blocks] for part, blocks in zip(parts, chunks, strict=True))
+    return _summed([block.T @ block for block in blocks] for blocks in scaled)
 
 
-def _summed(parts: Iterable[Floats]) -> Floats:
-    return reduce(np.add, parts)
+def _moments(w: Numbers, parts: Sequence[slice], chunks: Sequence[Sequence[Numbers]]) -> list[Floats]:
+    """A'w, party by party, for any w."""
+    each = zip(parts, chunks, strict=True)
+    return _summed([(block * w[part, np.newaxis]).T @ block for block in blocks] for part, blocks in each)
+
+
+def _summed(chunks: Iterable[Sequence[Numbers]]) -> list[Floats]:
+    return [reduce(np.add, (np.asarray(each, np.float64) for each in party)) for party in zip(*chunks, strict=True)]
 
 
 def _apply(forms: Sequence[Numbers], blocks: Sequence[Numbers]) -> Numbers:
@@ -125,15 +158,6 @@ def _apply(forms: Sequence[Numbers], blocks: Sequence[Numbers]) -> Numbers:
     return reduce(
         np.add, (np.einsum("ij,ij->i", block @ form, block) for form, block in zip(forms, blocks, strict=True))
     )
-
-
-def _flat(forms: Sequence[Numbers]) -> Floats:
-    return np.concatenate([form.ravel() for form in forms], dtype=np.float64)
-
-
-def _forms(x: Floats, widths: Sequence[int]) -> list[Floats]:
-    ends = np.cumsum([width**2 for width in widths])
-    return [part.reshape(width, width) for part, width in zip(np.split(x, ends[:-1]), widths, strict=True)]
 
 
 def _conjugate_gradients(normal: Callable[[Floats], Floats], b: Floats, accuracy: float) -> Floats:
@@ -161,7 +185,7 @@ def what_is_left(
     are very many moments, the values themselves: they vary more. The other parameters are those of `calibrate`, before
     it.
     """
-    if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
+    if count_moments(parties) > 1 + MOST_MOMENTS:
         return values
     A, w = scaled_moments(weights / total, parties, free)
     roots = np.sqrt(w)
@@ -176,7 +200,7 @@ def what_is_left(
 def scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
     """Give the moments of each row, (p, m), in units of their own mean square, and what of weights is chance, (m,)."""
     widths = [u.shape[1] for u in parties]
-    A, end = np.empty((1 + sum(r * (r + 3) // 2 for r in widths), len(w))), 1
+    A, end = np.empty((count_moments(parties), len(w))), 1
     A[0] = 1.0
     for u, r in zip(parties, widths, strict=True):
         own = np.matmul(turn(r).T, u.T, out=A[end : end + r])

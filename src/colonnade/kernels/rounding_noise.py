@@ -59,12 +59,23 @@ def parted(covariance: Floats, noise: Floats) -> Parted:
     eigenvalues, V = eigen(covariance)
     there = eigenvalues > PRESENT * max(eigenvalues.max(initial=0.0), 1e-300)
     roots, V = np.sqrt(eigenvalues[there]), V[:, there]
+    variance = _common(noise)
+    if variance is not None:
+        return Parted(V / roots, (V * roots).T, variance / eigenvalues[there])
     parts, U = eigen((V / roots).T @ noise @ (V / roots))
     return Parted(V / roots @ U, U.T @ (V * roots).T, np.maximum(parts, 0.0))
 
 
+def _common(noise: Floats) -> float | None:
+    """Give the variance of noise, (r, r), where that is the same along all directions."""
+    variance = float(noise[0, 0]) if noise.size else 0.0
+    return variance if np.array_equal(noise, variance * np.eye(len(noise))) else None
+
+
 def _along(features: Floats, covariance: Floats, noise: Floats) -> Parted:
-    return parted(features.T @ covariance @ features, features.T @ noise @ features)
+    variance, k = _common(noise), features.shape[1]
+    own = features.T @ noise @ features if variance is None else variance * np.eye(k)
+    return parted(features.T @ covariance @ features, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +109,7 @@ class RoundedColumns:
 
     @cached_property
     def _covariance(self) -> Floats:
-        return np.asarray((self._centred * self._shares[:, np.newaxis]).T @ self._centred)
+        return _products(self._centred, self._shares)
 
     @cached_property
     def _parted(self) -> Parted:
@@ -116,7 +127,7 @@ class RoundedColumns:
         """
         found = self._parted
         kept = np.sqrt(np.where(found.is_clear, 1.0 - share * found.noise, 1.0))
-        return np.asarray(self.rows + (self._centred @ (found.directions * (kept - 1.0))) @ found.back)
+        return np.asarray(self.rows + self._centred @ ((found.directions * (kept - 1.0)) @ found.back))
 
     def left(self, share: float) -> Floats:
         """Give the covariance, shape (r, r), of rounding that `corrected` leaves on average."""
@@ -163,12 +174,18 @@ def _share_worth(
 ) -> float:
     directions, parts = features @ found.directions[:, found.is_clear], found.noise[found.is_clear]
     coefficients = directions.T @ (covariance @ label)
-    axes = rows @ directions
-    residuals = axes @ coefficients - rows @ label
+    residuals = rows @ (directions @ coefficients - label)
     pull = parts * coefficients - directions.T @ (noise @ label)
     bias = float(pull @ pull)
-    cost = float((squared_weights * np.square(residuals)) @ np.square(axes) @ parts)
+    gradients = _products(rows, squared_weights * np.square(residuals))
+    cost = float(np.einsum("ik,ik->k", gradients @ directions, directions) @ parts)
     return max(0.0, 1.0 - cost / bias) if bias > 0 else 0.0
+
+
+def _products(rows: Floats, weights: Floats) -> Floats:
+    """Compute sum_i w_i x_i x_i', (r, r): as a product with itself, of which BLAS makes only one half."""
+    scaled = np.sqrt(weights)[:, np.newaxis] * rows
+    return np.asarray(scaled.T @ scaled)
 
 
 def corrected_covariance(covariance: Floats, noise: Floats, share: float) -> Floats:

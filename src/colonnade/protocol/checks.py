@@ -103,15 +103,15 @@ def row_ids(party: str, message: Message, rows: Rows, n_rows: int) -> None:
 
 def row_id_lists(party: str, message: Message, lists: Sequence[Rows], n_rows: int) -> Rows:
     """Require of several lists what `row_ids` requires of one, and put them one after another."""
-    rows = np.concatenate([np.empty(0, np.int64), *map(np.ravel, lists)])
-    starts = np.cumsum([len(each) for each in lists])
-    falls = np.flatnonzero(rows[1:] < rows[:-1]) + 1
-    # No more falls than lists: so few are looked for one by one.
-    ascend = len(falls) <= len(lists) and {*falls.tolist()} <= {*starts.tolist()}
-    ascend = ascend and all(each.ndim == 1 for each in lists)
-    if not ascend or (rows.size and not (rows.min() >= 0 and rows.max() < n_rows)):
-        raise wrong(party, message, f"row ids that do not ascend within 0..{n_rows - 1}")
-    return rows
+    if all(each.ndim == 1 for each in lists):
+        rows = np.concatenate([np.empty(0, np.int64), *lists])
+        starts = np.cumsum([len(each) for each in lists])
+        falls = np.flatnonzero(rows[1:] < rows[:-1]) + 1
+        # No more falls than lists: so few are looked for one by one.
+        ascend = len(falls) <= len(lists) and {*falls.tolist()} <= {*starts.tolist()}
+        if ascend and (not rows.size or (rows.min() >= 0 and rows.max() < n_rows)):
+            return rows
+    raise wrong(party, message, f"row ids that do not ascend within 0..{n_rows - 1}")
 
 
 def count(message: Message, number: int, most: int) -> None:

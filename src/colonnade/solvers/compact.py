@@ -8,7 +8,7 @@ they are. Precision is lost: nothing uses it unasked.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -31,7 +31,13 @@ from colonnade.contracts import (
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
+from colonnade.kernels.calibration import (
+    calibrate,
+    calibration_strength,
+    count_moments,
+    count_repeated,
+    what_is_left,
+)
 from colonnade.kernels.fitted_rests import fitted_rests
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import RoundedColumns
@@ -54,7 +60,8 @@ from colonnade.solvers.whitened_columns import (
 M = TypeVar("M")
 Correction = Callable[[Floats], Floats]
 Precise = Callable[[], Precision | None]
-Restored = tuple[WeightedRows, Mapping[str, float], Noise | None]
+# What rounding did takes longer to say than to make up for: it is found when someone asks what rows say of the model.
+Restored = tuple[WeightedRows, Mapping[str, float], Callable[[], Noise | None]]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
 STILL = 1e-9
@@ -249,17 +256,23 @@ def _what_rows_say(
     task: Task[Any], model: Any, roster: Roster, coreset: Coreset, restored: Restored
 ) -> tuple[Precise, ErrorsInView | None]:
     rows, _, noise = restored
-    precision = partial(precision_of, task, model, rows, roster, coreset, noise)
-    return precision, errors_of(task, model, rows, coreset, noise)
+    known = (task, model, rows, coreset)
+    errors = None if errors_of(*known) is None else lambda view: cast(ErrorsInView, errors_of(*known, noise()))(view)
+    return lambda: precision_of(task, model, rows, roster, coreset, noise()), errors
 
 
 def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Floats:
     # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
     if coreset.sampler in (GIVEN, ALL_ROWS):
         return coreset.weights
-    noise, strength = [party.noise(coreset.weights) for party in parties], calibration_strength(len(coreset))
-    blocks = [party.values for party in parties]
-    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, strength, free)
+    noise, blocks = [party.noise(coreset.weights) for party in parties], [party.values for party in parties]
+    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, _strength(parties), free)
+
+
+def _strength(parties: list[WhitenedRows]) -> float:
+    n_moments = count_moments([party.values for party in parties])
+    n_repeated = sum(count_repeated(party.exact) for party in parties)
+    return calibration_strength(len(parties[0].values), n_moments - n_repeated)
 
 
 def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
@@ -273,15 +286,19 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     features, _ = _restore(joined, parties)
     (labels,) = (exact_label(party) for party in parties if party.label is not None)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total)}
-    spans, _ = directions(parties)
-    rounding = Noise(
-        features,
-        labels,
-        np.zeros((len(noise), len(noise))),
-        np.diag(noise),
-        *_mixing_and_directions(parties, RoundedColumns(joined, weights, noise, spans).hidden()),
-        *_corrections(coreset, parties, free),
-    )
+
+    @cache
+    def rounding() -> Noise:
+        spans, _ = directions(parties)
+        return Noise(
+            features,
+            labels,
+            np.zeros((len(noise), len(noise))),
+            np.diag(noise),
+            *_mixing_and_directions(parties, RoundedColumns(joined, weights, noise, spans).hidden()),
+            *_corrections(coreset, parties, free),
+        )
+
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
 
 
@@ -301,23 +318,27 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     share = rounded.worthwhile_share(label)
     features, labels = _restore(rounded.corrected(share), parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
-    left = rounded.left(share)
-    noisy_features, noisy_labels = _restore(joined, parties)
-    rounding = Noise(
-        noisy_features,
-        noisy_labels,
-        np.diag(noise) - left,
-        left,
-        *_mixing_and_directions(parties, rounded.hidden()),
-        *_corrections(coreset, parties, free),
-    )
+
+    @cache
+    def rounding() -> Noise:
+        left = rounded.left(share)
+        noisy_features, noisy_labels = _restore(joined, parties)
+        return Noise(
+            noisy_features,
+            noisy_labels,
+            np.diag(noise) - left,
+            left,
+            *_mixing_and_directions(parties, rounded.hidden()),
+            *_corrections(coreset, parties, free),
+        )
+
     return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
 
 
 def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
     """Say what calibration leaves of the errors of sums: at most, and as they vary."""
-    known = (coreset.weights, [party.values for party in parties], coreset.total_weight)
-    rest = (*known, calibration_strength(len(coreset)), free)
+    blocks = [party.values for party in parties]
+    rest = (coreset.weights, blocks, coreset.total_weight, _strength(parties), free)
     return lambda values: what_is_left(values, *rest), lambda values: fitted_rests(values, *rest)
 
 
@@ -388,4 +409,4 @@ def _restore(joined: Floats, parties: list[WhitenedRows]) -> tuple[Floats, Float
 
 def _side_by_side(coreset: Coreset, fetched: Fetched) -> Restored:
     features = np.hstack([columns.values for columns in fetched.columns.values()])
-    return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}, None
+    return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}, lambda: None

@@ -113,3 +113,14 @@ def test_points_are_found_from_their_distances(seed: int, p: int, d: int, scale:
 def test_first_copies_of_rows() -> None:
     assert first_copies(np.array([1, 1, 4, 7, 7, 7])).tolist() == [0, 2, 3]
     assert first_copies(np.empty(0, np.int64)).tolist() == []
+
+
+def test_the_largest_singular_value_is_told_from_bounds_and_where_these_do_not_do_from_itself() -> None:
+    rng = np.random.default_rng(5)
+    for shape in ((60, 7), (7, 60), (5, 1)):
+        values = rng.normal(size=shape) * 10.0 ** rng.integers(-90, 90)
+        norm = float(np.linalg.norm(values, 2))
+        assert norm_fits(values, norm, 0.0)
+        assert norm_fits(values, 20 * norm, 0.0)
+        assert not norm_fits(values, 0.999 * norm, 0.0)
+    assert norm_fits(np.zeros((4, 2)), 0.0, 0.0)

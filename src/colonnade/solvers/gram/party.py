@@ -36,6 +36,6 @@ def check_question(state: PartyState, question: GramQuestion, request: Message, 
     # Of each fold a mean, a factor, of which a triangle tells something, and products with the others' columns: half of
     # these are counted here, and half there.
     others = sum(question.n_columns) - ours
-    n_folds, n_numbers = len(question.groups()), ours + (ours * (ours + 1 + others) + 1) // 2
-    groups = [(rows[group], weights[group]) for group in question.groups()]
-    return check_sums(state, data, GRAM, groups, ours, n_folds * n_numbers, LEAST_ROWS)
+    n_numbers = ours + (ours * (ours + 1 + others) + 1) // 2
+    groups = [(rows[group], weights[group]) for group in question.fold_rows()]
+    return check_sums(state, data, GRAM, groups, ours, len(groups) * n_numbers, LEAST_ROWS)
