@@ -9,8 +9,11 @@ import msgspec
 
 from colonnade.ledger import SERVER, Ledger, aligned
 from colonnade.messages import Reveals
+from colonnade.text_tables import WIDTH, paragraphs
 
 OTHERS = "the other parties"
+# Of more names than this, the first are told on the printed sheet; `lines` has all.
+MOST_NAMES, FIRST_NAMES = 5, 3
 # The worst first. The only place where kinds of disclosure are put into words.
 MEANINGS = {
     Reveals.KEYS: "what identifies its rows, all of them",
@@ -130,8 +133,14 @@ class Disclosure:
         lines = [header, *map(_row, _groups(self.lines))]
         table = aligned([[line[column] for column in columns] for line in lines], numbers=() if self.planned else {3})
         words = dict.fromkeys(line.what for line in self.lines)
-        meanings = "\n".join(fill(f"{what}: {MEANINGS[Reveals(what)]}", 100, subsequent_indent="  ") for what in words)
-        return f"{self.headline}\n\n{table}\n\nWhere\n{meanings}\n\n{fill(LIMITS, 100)}"
+        meanings = "\n".join(
+            fill(f"{what}: {MEANINGS[Reveals(what)]}", WIDTH, subsequent_indent="  ") for what in words
+        )
+        return paragraphs(f"{self.headline}\n\n{table}\n\nWhere\n{meanings}\n\n{LIMITS}")
+
+
+def _meaning(what: str) -> str:
+    return fill(f"{what}: {MEANINGS[Reveals(what)]}", WIDTH, subsequent_indent="  ")
 
 
 def _groups(lines: Iterable[DisclosureLine]) -> list[list[DisclosureLine]]:
@@ -152,9 +161,12 @@ def _row(group: list[DisclosureLine]) -> tuple[str, ...]:
         _listed(line.about for line in group),
         group[0].what,
         f"{sum(line.numbers for line in group):,}",
-        _listed(kind for line in group for kind in line.messages),
+        ", ".join(dict.fromkeys(kind for line in group for kind in line.messages)),
     )
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+    found = list(dict.fromkeys(names))
+    if len(found) <= MOST_NAMES:
+        return ", ".join(found)
+    return f"{', '.join(found[:FIRST_NAMES])} and {len(found) - FIRST_NAMES:,} more"

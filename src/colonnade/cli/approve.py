@@ -13,8 +13,8 @@ from colonnade.node.allowance import COUNTED, Allowance
 from colonnade.node.approvals import Decision, PendingJob, Told, decide_for_owner, decision_on, pending_jobs
 from colonnade.node.files import PartyFile, read_party_file
 from colonnade.node.state_folder import is_held
+from colonnade.text_tables import WIDTH
 
-WIDTH = 100
 Waiting = tuple[PendingJob, Decision | None, dict[str, int]]
 
 

@@ -1,25 +1,30 @@
-"""Where words go: results to stdout, talk and progress to stderr."""
+"""Where words go: results to stdout, talk, progress and errors to stderr; with --json errors to stdout, too."""
 
+import shutil
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import msgspec
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from colonnade.errors import InputError
 from colonnade.node.terminal import printable
 from colonnade.node.terminal import say as say
 from colonnade.protocol.conductor import RoundNumber
+from colonnade.text_tables import paragraphs
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of tables.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", min=0, help="Overrides the file's seed; the same seed gives the same bits.")
 ]
 
+COLOURS = {"error": "bold red", "warning": "bold yellow"}
 MINUTE = 60
 # Before so many rounds nobody can tell how long the others take.
 LEAST_ROUNDS = 6
@@ -31,8 +36,32 @@ def talk() -> Console:
 
 
 def show(text: str) -> None:
-    """Print a result to stdout as it is."""
+    """Print a result to stdout; on a terminal, long lines are broken between words."""
+    show_as_is(paragraphs(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+
+
+def show_as_is(text: str) -> None:
+    """Print to stdout what is a file or a value: no line is broken."""
     typer.echo(printable(text))
+
+
+def complain(kind: str, name: str, text: str) -> None:
+    """Print an error or a warning to stderr; in colour where that is a terminal, unless NO_COLOR is set."""
+    told = printable(f"{kind}: {name}\n{text}" if name else f"{kind}: {text}")
+    if not sys.stderr.isatty():
+        say(told)
+        return
+    words = Text(told)
+    words.stylize(COLOURS[kind], 0, len(f"{kind}: {name}" if name else f"{kind}:"))
+    talk().print(words)
+
+
+def show_error(name: str, message: str, notes: Sequence[str], code: int, *, json: bool) -> NoReturn:
+    """Print an error, with --json also as one object on stdout, and exit."""
+    if json:
+        show_json({"error": name or "OSError", "message": message, "notes": list(notes), "exit_code": code})
+    complain("error", name, "\n".join([message, *notes]))
+    sys.exit(code)
 
 
 def show_json(value: Any) -> None:
