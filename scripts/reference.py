@@ -163,7 +163,7 @@ GROUPS = (
         "Planning and diagnosis",
         "See [Plan a job](../how-to/plan-a-job.md), [Choose a size](../how-to/choose-size.md), "
         "[Assumptions](../explanation/assumptions.md) and [Certify a run](../how-to/certify-a-run.md).",
-        ("Plan", "Certificate", "diagnose", "Diagnosis", "theory_size", "TheorySize"),
+        ("Plan", "Certificate", "Findings", "diagnose", "Diagnosis", "theory_size", "TheorySize"),
     ),
     Group(
         "scikit-learn estimators",

@@ -39,6 +39,7 @@ from colonnade.errors import (
 from colonnade.evaluation.classes.reports import ClassificationReport
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.federation import Federation
+from colonnade.findings import Findings
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.ledger import Ledger
 from colonnade.node.party import serve_party
@@ -80,6 +81,7 @@ __all__ = [
     "DistDim",
     "EngineError",
     "Federation",
+    "Findings",
     "HoldOut",
     "ImportanceSampling",
     "InputError",

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from msgspec import Meta
 from msgspec.structs import replace
 
-from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.reports import ClassificationReport, classification_report
 from colonnade.evaluation.classes.server import (
@@ -89,6 +89,7 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
 
     needs_label: ClassVar[bool] = True
     record: ClassVar[type[msgspec.Struct]] = ClassificationRecord
+    report: ClassVar[type[Report]] = ClassificationReport
 
     def __post_init__(self) -> None:
         lines, d = n_lines(self.classes_), len(self.feature_names_in_)

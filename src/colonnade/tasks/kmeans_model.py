@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
@@ -64,6 +64,7 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
 
     needs_label: ClassVar[bool] = False
     record: ClassVar[type[msgspec.Struct]] = KMeansRecord
+    report: ClassVar[type[Report]] = ClusteringReport
 
     def __post_init__(self) -> None:
         centers, n_features = self.cluster_centers_, len(self.feature_names_in_)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
@@ -76,6 +76,7 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
 
     needs_label: ClassVar[bool] = True
     record: ClassVar[type[msgspec.Struct]] = LinearRecord
+    report: ClassVar[type[Report]] = RegressionReport
 
     def __post_init__(self) -> None:
         if self.coef_.shape != (len(self.feature_names_in_),) or not np.isfinite([*self.coef_, self.intercept_]).all():

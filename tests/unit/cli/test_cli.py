@@ -286,6 +286,26 @@ def test_a_classification_from_fit_to_predictions(job: Callable[..., str], tmp_p
     assert pd.read_csv(delivered)["class"].tolist() == written["class"].tolist()
 
 
+def test_what_is_found_of_a_run_s_own_rows_is_kept_with_it(job: Callable[..., str], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    saved = str(folder)
+    run("fit", job(), "--test-fraction", "0.25", "--out", saved)
+    fitted = cn.Run.load(folder)
+    assert fitted.findings.evaluation.n_evaluated == 200
+    assert "On 200 held-out rows: R2" in run("report", saved).stdout
+    run("evaluate", job(), saved, "--test-fraction", "0.5")  # other rows than those held out
+    assert cn.Run.load(folder).findings == fitted.findings
+    told = run("certify", job(), saved)
+    assert "Kept with the run" in told.stderr
+    certified = cn.Run.load(folder)
+    assert certified.findings.certificate is not None
+    assert certified.findings.evaluation == fitted.findings.evaluation
+    assert "Certificate: cost" in run("report", saved).stdout
+    again = run("evaluate", job(), saved, "--rows", "50")
+    assert "Kept with the run" in again.stderr
+    assert cn.Run.load(folder).findings.evaluation.cost_interval is not None
+
+
 def test_evaluate_and_certify_say_on_which_table_they_ran(job: Callable[..., str], tmp_path: Path) -> None:
     """Rows are called held out only in the table, and by the split, that the model was learned with."""
     saved, fraction = str(tmp_path / "run"), ("--test-fraction", "0.3")
