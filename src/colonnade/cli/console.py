@@ -1,5 +1,6 @@
 """Where words go: results to stdout, talk, progress and errors to stderr; with --json errors to stdout, too."""
 
+import os
 import shutil
 import sys
 import time
@@ -14,10 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from colonnade.errors import InputError
-from colonnade.node.terminal import printable
-from colonnade.node.terminal import say as say
 from colonnade.protocol.conductor import RoundNumber
 from colonnade.text_tables import paragraphs
+from colonnade.transports.terminal import SCREEN, duration, printable
+from colonnade.transports.terminal import say as say
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of tables.")]
 SeedOption = Annotated[
@@ -25,7 +26,6 @@ SeedOption = Annotated[
 ]
 
 COLOURS = {"error": "bold red", "warning": "bold yellow"}
-MINUTE = 60
 # Before so many rounds nobody can tell how long the others take.
 LEAST_ROUNDS = 6
 
@@ -48,9 +48,10 @@ def show_as_is(text: str) -> None:
 def complain(kind: str, name: str, text: str) -> None:
     """Print an error or a warning to stderr; in colour where that is a terminal, unless NO_COLOR is set."""
     told = printable(f"{kind}: {name}\n{text}" if name else f"{kind}: {text}")
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
         say(told)
         return
+    SCREEN.clear()
     words = Text(told)
     words.stylize(COLOURS[kind], 0, len(f"{kind}: {name}" if name else f"{kind}:"))
     talk().print(words)
@@ -100,5 +101,4 @@ def how_far(number: int, seconds: float) -> str:
     if not total or number < LEAST_ROUNDS:
         return f"round {number}"
     left = seconds / (number - 1) * (total - number + 1)
-    about = f"{left:.0f} s" if left < MINUTE else f"{left / MINUTE:.0f} min"
-    return f"{(number - 1) / total:.0%} (about {about} left)"
+    return f"{(number - 1) / total:.0%} (about {duration(left)} left)"

@@ -7,6 +7,7 @@ import typer
 
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.server_jobs import do_jobs, summary
+from colonnade.transports.grpc.handshakes import overheard
 
 FederationToml = Annotated[
     Path, typer.Argument(help="TOML file with the parties, where to listen, and jobs.", metavar="FEDERATION.toml")
@@ -22,10 +23,11 @@ def command(federation_file: FederationToml, json: JsonFlag = False) -> None:
     Example: colonnade server federation.toml
     """
     results = []
-    for done in do_jobs(federation_file):
-        results.append(done)
-        if not json:
-            show(summary(done))
+    with overheard():
+        for done in do_jobs(federation_file):
+            results.append(done)
+            if not json:
+                show(summary(done))
     if json:
         show_json({"jobs": results})
     else:

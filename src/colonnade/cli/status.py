@@ -9,6 +9,7 @@ from colonnade.cli.server import FederationToml
 from colonnade.node.files import read_federation_file
 from colonnade.node.runs import RunStatus, ServerStatus, read_status
 from colonnade.node.state_folder import is_held
+from colonnade.options import listed
 from colonnade.text_tables import aligned, in_a_line, paragraphs
 
 # Of more parties, `--json` has the bytes of each; of more names, the first are told.
@@ -66,5 +67,4 @@ def _by_party(run: RunStatus) -> list[str]:
 
 def _names(names: list[str]) -> str:
     """Name parties, of many the first."""
-    more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(map(in_a_line, names[:MOST_NAMES])) + more or "none"
+    return listed([in_a_line(name) for name in names], MOST_NAMES) or "none"
