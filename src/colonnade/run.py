@@ -25,6 +25,7 @@ from colonnade.privacy.identities import is_signed
 from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.sheet import read_sheet, sheet_party
 from colonnade.protocol.splits import AnySplit, SplitBy, counted
+from colonnade.run_words import run_in_words
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.committed.spot_check import SpotCheck, spot_check
 from colonnade.sampling.rules.integers import IntegerScores
@@ -122,6 +123,10 @@ class Run(Generic[M]):
     ...     again = cn.Run.load(run.save(folder + "/run"))
     >>> bool((again.model.coef_ == run.model.coef_).all()), again.ledger == run.ledger
     (True, True)
+    >>> print(run)  # doctest: +ELLIPSIS
+    LinearModel of Regression(l2=0.1).
+    From 2 parties: party1, party2; 4 columns; the label is party2's.
+    ...
     """
 
     task: AnyTask
@@ -147,6 +152,10 @@ class Run(Generic[M]):
         learned = "coreset" if self.model is None else type(self.model).__name__
         ways = f"{self.sampler or self.coreset.sampler}, {self.solver or 'no solver'}"
         return f"Run({self.task}, {ways}: {learned} of {len(self.coreset):,} rows, {self.ledger.bytes:,} bytes sent)"
+
+    def __str__(self) -> str:
+        """Say in about ten lines what was learned from whom, how good it is, what was sent and shown, what to do."""
+        return run_in_words(self)
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -207,10 +216,11 @@ class Run(Generic[M]):
         >>> print(run.summary())
         Coefficients for the population that rows are drawn from; sandwich (HC2) standard errors, 95 % intervals
         <BLANKLINE>
-        party   feature      coefficient  std. error      t        p       low      high  VIF
-                (intercept)    -0.142203      0.0933  -1.52   0.1278  -0.32529  0.040886
-        party1  party1_0        0.892641     0.09012   9.91  <0.0001   0.71579    1.0695    1
-        party2  party2_0        0.446312     0.09915   4.50  <0.0001   0.25174   0.64088    1
+        party  feature     coefficient    std.     t       p      low     high VIF
+                                         error
+               (intercept)   -0.142203  0.0933 -1.52  0.1278 -0.32529 0.040886
+        party1 party1_0       0.892641 0.09012  9.91 <0.0001  0.71579   1.0695   1
+        party2 party2_0       0.446312 0.09915  4.50 <0.0001  0.25174  0.64088   1
         <BLANKLINE>
         Condition number of all columns: 1.02.
         Learned on all rows, 1,000 in weight.

@@ -14,7 +14,7 @@ NARROW = 10
 MOST_LINES = 3
 GAP, SMALL_GAP = 2, 1
 # A line is broken between words, a cell after these, too, or before the next word of AskAuditedPredictions.
-WORDS = re.compile(r"(?<=\s)(?=\S)")
+WORDS = re.compile(r"(?<=\s)(?=[^\s%])")
 BREAKS = re.compile(r"(?<=[\s\-_./,;|])|(?<=[a-z])(?=[A-Z])")
 
 

@@ -104,7 +104,7 @@ class Certificate(msgspec.Struct, frozen=True):
                 _excess_words(self),
                 *_doubts(self),
                 _TABLES[self.table],
-                f"{_size(self.run_bytes + self.bytes)} sent, {_size(self.bytes)} of it for this check",
+                f"{in_bytes(self.run_bytes + self.bytes)} sent, {in_bytes(self.bytes)} of it for this check",
             ]
         )
 
@@ -141,7 +141,8 @@ def _number(value: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def _size(count: int) -> str:
+def in_bytes(count: int) -> str:
+    """Write a number of bytes for people."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= unit / 10:
             return f"{count / unit:.2g} {name}" if count < 100 * unit else f"{count / unit:.0f} {name}"

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 import colonnade as cn
-from command import run, run_afresh
+from colonnade.cli.main import COMMANDS, GROUPS
+from command import run, run_afresh, run_on_terminal
 
 PROJECT = Path(__file__).parents[3]
 EXAMPLE = PROJECT / "examples" / "bank"
@@ -534,29 +535,76 @@ def test_plans_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> Non
     assert "was changed after it was written" in done.stderr
 
 
-COMMANDS = [
-    "demo",
-    "plan",
-    "fit",
-    "coreset",
-    "evaluate",
-    "predict",
-    "diagnose",
-    "summary",
-    "spot-check",
-    "server",
-    "party",
-    "status",
-    "doctor",
-    "version",
+PAGES = [
+    *COMMANDS,
+    *(f"{name} {each.name}" for name, group in GROUPS.items() for each in group.app.registered_commands),
 ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_teaches(name: str) -> None:
-    done = run(name, "--help")
+@pytest.mark.parametrize("page", PAGES)
+def test_help_teaches(page: str) -> None:
+    done = run(*page.split(), "--help", COLUMNS="80")
     assert done.returncode == 0
     assert "--json" in done.stdout
+    assert f"Example: colonnade {page}" in done.stdout
+    assert "<bool>" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_groups_have_pages_and_brackets_stay(group: str) -> None:
+    done = run(group, "--help", COLUMNS="80")
+    assert (done.returncode, "<bool>" in done.stdout) == (0, False)
+    assert group != "policy" or "Write a [policy] for a party.toml" in done.stdout
+
+
+def test_the_version_is_told_two_ways() -> None:
+    (short,), long = run("--version").stdout.splitlines(), run("version").stdout.splitlines()
+    assert short == long[0]
+
+
+def test_errors_are_json_where_results_are(job: Callable[..., str], tmp_path: Path) -> None:
+    done = run("fit", str(tmp_path / "no.toml"), "--json")
+    told = json.loads(done.stdout)
+    assert told.keys() == {"error", "message", "notes", "exit_code"}
+    assert (done.returncode, told["exit_code"], told["error"]) == (3, 3, "InputError")
+    assert done.stderr == f"error: InputError\n{told['message']}\n"
+    refused = run("fit", job('name = "shop"', 'name = "shop"\nnever = ["scores"]'), "--json")
+    assert json.loads(refused.stdout)["error"] == "PolicyRefusedError"
+    assert json.loads(refused.stdout)["exit_code"] == refused.returncode == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "--json"), "Missing argument 'JOB.toml'"),
+        (("fit", "job.toml", "--json", "--sede", "1"), "No such option: --sede"),
+        (("nonsense", "--json"), "No such command 'nonsense'"),
+        (("plan", "job.toml", "--json"), "one limit"),
+    ],
+)
+def test_wrong_usage_is_json_too(arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["exit_code"], told["error"]) == (2, 2, "UsageError")
+    assert message in told["message"]
+    assert message in done.stderr
+
+
+def test_what_exits_otherwise_is_as_it_was_with_json(job: Callable[..., str]) -> None:
+    assert run("version", "--json").returncode == 0
+    done = run("check", job('label = "card_spending"', 'label = "nothing"'), "--json")
+    assert (done.returncode, len(done.stdout.splitlines())) == (3, 1)
+
+
+def test_on_a_terminal_errors_are_in_colour_and_words_stay_whole(tmp_path: Path) -> None:
+    arguments = ("fit", str(tmp_path / "no.toml"))
+    code, coloured = run_on_terminal(*arguments)
+    assert (code, "\x1b[1;31merror: InputError\x1b[0m\n" in coloured) == (3, True)
+    assert max(map(len, coloured.replace(str(tmp_path), "").splitlines())) <= 80
+    plain = run_on_terminal(*arguments, NO_COLOR="1")[1]
+    assert ("error: InputError\n" in plain, "\x1b" in plain) == (True, False)
+    assert "\x1b" not in run(*arguments).stderr
 
 
 def test_summary_is_a_table_or_json(job: Callable[..., str], tmp_path: Path) -> None:
