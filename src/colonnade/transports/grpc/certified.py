@@ -149,13 +149,10 @@ def shown_serial(endpoint: PartyEndpoint, tls: Tls) -> int:
 
 def why_no_line(endpoint: PartyEndpoint) -> str | None:
     """Dial once more, without gRPC, and say what is wrong; None if nothing is, or nothing that can be told."""
-    tls = endpoint.tls
     try:
-        if tls is None:
+        if endpoint.tls is None:
             return _in_the_clear(endpoint)
-        return _of_own(tls) or _shaken_hands(endpoint, tls)
-    except ssl.SSLCertVerificationError as error:
-        return _of_server(endpoint, tls, error)
+        return _of_own(endpoint.tls) or _of_both(endpoint, endpoint.tls)
     except ssl.SSLError as error:
         return NO_TLS if error.reason in NOT_TLS else HUNG_UP
     except (ConnectionResetError, BrokenPipeError):
@@ -174,6 +171,13 @@ def _of_own(tls: Tls) -> str | None:
         return None if own.is_pair() else "this party's own certificate is not that of its key"
     except ValueError:
         return "this party's own certificate, or its key, is not PEM"
+
+
+def _of_both(endpoint: PartyEndpoint, tls: Tls) -> str | None:
+    try:
+        return _shaken_hands(endpoint, tls)
+    except ssl.SSLCertVerificationError as error:
+        return _of_server(endpoint, tls, error)
 
 
 def _in_the_clear(endpoint: PartyEndpoint) -> str | None:
