@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from colonnade.transports import terminal
+from colonnade.text_tables import n_columns
 from colonnade.transports.terminal import CLEAR, Screen, Waiting, duration, printable, say
 
 
@@ -26,7 +26,7 @@ def at_a_typewriter(monkeypatch: pytest.MonkeyPatch) -> Typewriter:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [1000.0]
-    monkeypatch.setattr(terminal.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("colonnade.transports.terminal.time.monotonic", lambda: now[0])
     return now
 
 
@@ -61,7 +61,7 @@ def test_a_line_that_counts_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None
     typewriter = at_a_typewriter(monkeypatch)
     Screen().count("waiting for " + "病院, " * 30)
     assert typewriter.getvalue().endswith("...")
-    assert terminal.n_columns(typewriter.getvalue()) < 40
+    assert n_columns(typewriter.getvalue()) < 40
 
 
 def test_remarks_are_broken_between_words_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
