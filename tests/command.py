@@ -1,10 +1,15 @@
 """The command in processes of its own, forked from one that has imported it: to import everything takes a second."""
 
+import fcntl
 import multiprocessing
 import os
+import pty
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+from contextlib import suppress
 from pathlib import Path
 
 FORKS = multiprocessing.get_context("forkserver")
@@ -29,6 +34,29 @@ def run_afresh(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Do the same by an interpreter that starts with nothing, as a user does."""
     command = [sys.executable, "-m", "colonnade", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def run_on_terminal(*arguments: str, columns: int = 80, **environment: str) -> tuple[int, str]:
+    """Do the same on a terminal of so many columns; give the exit code and all that it was sent."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "colonnade", *arguments],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**inherited, "TERM": "xterm-256color", **environment},
+    )
+    os.close(theirs)
+    pieces = []
+    with suppress(OSError):  # where nobody has the other end any more
+        while piece := os.read(ours, 1 << 16):
+            pieces.append(piece)
+    os.close(ours)
+    return process.wait(), b"".join(pieces).decode().replace("\r\n", "\n")
 
 
 def _command(arguments: tuple[str, ...], environment: dict[str, str], folder: str) -> None:

@@ -11,11 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 import colonnade as cn
 from colonnade.catalogue import codec, party_session
@@ -78,6 +83,37 @@ def tls(folder: Path, name: str) -> Tls:
 
 def identity_file(folder: Path, name: str) -> IdentityFile:
     return IdentityFile(str(folder / f"certs/{name}.identity"), str(folder / "certs/pins.toml"))
+
+
+def sign(
+    folder: Path,
+    name: str,
+    common_name: str,
+    others: Sequence[x509.GeneralName],
+    begins: timedelta = timedelta(minutes=-5),
+    ends: timedelta = timedelta(days=90),
+) -> Tls:
+    """Have the authority of a folder sign anything, and put it in the place of a member's certificate and key."""
+    authority = x509.load_pem_x509_certificate((folder / "certs/ca.pem").read_bytes())
+    signer: Any = serialization.load_pem_private_key((folder / "certs/ca.key").read_bytes(), None)
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)]))
+        .issuer_name(authority.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now + begins)
+        .not_valid_after(now + ends)
+        .add_extension(x509.SubjectAlternativeName(others), critical=False)
+        .sign(signer, hashes.SHA256())
+    )
+    plain = serialization.NoEncryption()
+    found = tls(folder, name)
+    Path(found.certificate).write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    Path(found.key).write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
+    Path(found.key).chmod(0o600)
+    return found
 
 
 def write_federation_file(folder: Path, names: Sequence[str], port: int, **changes: object) -> Path:

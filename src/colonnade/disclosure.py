@@ -10,8 +10,11 @@ import msgspec
 from colonnade.cells import html_table
 from colonnade.ledger import SERVER, Ledger, aligned
 from colonnade.messages import Reveals
+from colonnade.text_tables import WIDTH, paragraphs
 
 OTHERS = "the other parties"
+# Of more names than this, the first are told on the printed sheet; `lines` has all.
+MOST_NAMES, FIRST_NAMES = 5, 3
 # The worst first. The only place where kinds of disclosure are put into words.
 MEANINGS = {
     Reveals.KEYS: "what identifies its rows, all of them",
@@ -127,15 +130,15 @@ class Disclosure:
         if not self.lines:
             return f"Nobody {'would learn' if self.planned else 'learned'} anything about anybody's data."
         table = aligned(self._cells(), numbers=() if self.planned else {3})
-        words = dict.fromkeys(line.what for line in self.lines)
-        meanings = "\n".join(fill(f"{what}: {MEANINGS[Reveals(what)]}", 100, subsequent_indent="  ") for what in words)
-        return f"{self.headline}\n\n{table}\n\nWhere\n{meanings}\n\n{fill(LIMITS, 100)}"
+        meanings = "\n".join(fill(each, WIDTH, subsequent_indent="  ") for each in self._meanings())
+        return paragraphs(f"{self.headline}\n\n{table}\n\nWhere\n{meanings}\n\n{LIMITS}")
 
     def _repr_html_(self) -> str:
         head, *lines = self._cells()
-        words = dict.fromkeys(line.what for line in self.lines)
-        meanings = [f"{what}: {MEANINGS[Reveals(what)]}" for what in words]
-        return html_table(self.headline, head, lines, () if self.planned else {3}, [*meanings, LIMITS])
+        return html_table(self.headline, head, lines, () if self.planned else {3}, [*self._meanings(), LIMITS])
+
+    def _meanings(self) -> list[str]:
+        return [f"{what}: {MEANINGS[Reveals(what)]}" for what in dict.fromkeys(line.what for line in self.lines)]
 
     def _cells(self) -> list[list[str]]:
         header = ("who learns" if self.planned else "who learned", "about whom", "what", "numbers, at most", "told in")
@@ -161,9 +164,12 @@ def _row(group: list[DisclosureLine]) -> tuple[str, ...]:
         _listed(line.about for line in group),
         group[0].what,
         f"{sum(line.numbers for line in group):,}",
-        _listed(kind for line in group for kind in line.messages),
+        ", ".join(dict.fromkeys(kind for line in group for kind in line.messages)),
     )
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+    found = list(dict.fromkeys(names))
+    if len(found) <= MOST_NAMES:
+        return ", ".join(found)
+    return f"{', '.join(found[:FIRST_NAMES])} and {len(found) - FIRST_NAMES:,} more"

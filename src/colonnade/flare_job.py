@@ -12,9 +12,9 @@ from nvflare.collab import collab
 from colonnade.errors import InputError
 from colonnade.node.files import FLARE, read_party_file
 from colonnade.node.party import opened_desk
-from colonnade.node.terminal import say
 from colonnade.server_jobs import do_jobs, summary
 from colonnade.transports.flare import FlareParty
+from colonnade.transports.terminal import say
 
 FEDERATION = "federation.toml"
 

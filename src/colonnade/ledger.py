@@ -1,17 +1,18 @@
 """The ledger: every message sent, what it weighed and what it revealed."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 
 from colonnade.cells import html_table
 from colonnade.cells import in_a_line as in_a_line
+from colonnade.text_tables import aligned as aligned
 
 SERVER = "server"
 # Of a table of kinds of messages, and which of its columns are numbers.
-HEADER = ("phase", "round", "message", "from", "to", "units", "bytes", "reveals")
-NUMBERS = frozenset({5, 6})
+HEADER = ("phase", "round", "message", "server", "units", "bytes", "reveals")
+NUMBERS = frozenset({4, 5})
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -123,7 +124,10 @@ class Ledger:
         return cls(msgspec.json.decode(text, type=list[Entry]), run_by=run_by)
 
     def __str__(self) -> str:
-        """Lay out one line a kind of message, of all rounds of a phase that follow one another, then the total."""
+        """Lay out one line a kind of message, of all rounds of a phase that follow one another, then the total.
+
+        `-> 3 parties` is what the server sent to three, `<- 3 parties` what three sent to it.
+        """
         return aligned([HEADER, *self.lines(), self._total()], numbers=NUMBERS)
 
     def _repr_html_(self) -> str:
@@ -134,7 +138,7 @@ class Ledger:
         return [_line(group) for group in self._kinds()]
 
     def _total(self) -> tuple[str, ...]:
-        return ("total", "", "", "", "", f"{self.units:,}", f"{self.bytes:,}", "")
+        return ("total", "", "", "", f"{self.units:,}", f"{self.bytes:,}", "")
 
     def _end(self, name: str) -> str:
         return f"{SERVER} ({self.run_by})" if name == SERVER and self.run_by is not None else name
@@ -165,8 +169,7 @@ def _line(group: list[Entry]) -> tuple[str, ...]:
         first.phase,
         str(first.round) if group[-1].round == first.round else f"{first.round}-{group[-1].round}",
         first.kind,
-        _ends([entry.sender for entry in group]),
-        _ends([entry.receiver for entry in group]),
+        f"{'->' if first.sender == SERVER else '<-'} {_ends([entry.party for entry in group])}",
         f"{sum(entry.units for entry in group):,}",
         f"{sum(entry.bytes for entry in group):,}",
         ", ".join(dict.fromkeys(kind for entry in group for kind in entry.reveals)) or "-",
@@ -174,20 +177,4 @@ def _line(group: list[Entry]) -> tuple[str, ...]:
 
 
 def _ends(names: list[str]) -> str:
-    return names[0] if len(set(names)) == 1 else f"{len(set(names))} parties"
-
-
-def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
-    """Lay out lines of cells, all of one length, in columns; those in `numbers` stand to the right.
-
-    A name can be of anyone's making: it takes one line, and not much of that.
-    """
-    table = [[in_a_line(cell) for cell in row] for row in table]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join(
-            cell.rjust(width) if i in numbers else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    )
+    return names[0] if len(set(names)) == 1 else f"{len(set(names)):,} parties"

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from colonnade import storage
-from colonnade.cells import html_table, in_a_line
+from colonnade.cells import html_table
 from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.diagnostics.certificate import Certificate
@@ -20,13 +20,13 @@ from colonnade.disclosure import Disclosure
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.findings import NOTHING_FOUND, Findings
 from colonnade.job_sheets import words_of
-from colonnade.ledger import SERVER, Ledger, aligned
+from colonnade.ledger import SERVER, Ledger
 from colonnade.node.identity_files import read_pins
-from colonnade.options import listed
 from colonnade.privacy.identities import is_signed
 from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.sheet import read_sheet, sheet_party
 from colonnade.protocol.splits import AnySplit, SplitBy, counted
+from colonnade.run_words import run_in_words
 from colonnade.sampling import AnySampler, ImportanceSampling
 from colonnade.sampling.committed.spot_check import SpotCheck, spot_check
 from colonnade.sampling.rules.integers import IntegerScores
@@ -37,6 +37,7 @@ from colonnade.tasks import AnyTask
 from colonnade.tasks.model_files import LINES, MODEL
 from colonnade.tasks.registry import read_model
 from colonnade.tasks.summary import Covariance, Of, Summary, summarise
+from colonnade.text_tables import paragraphs
 
 M = TypeVar("M")
 T = TypeVar("T")
@@ -124,6 +125,10 @@ class Run(Generic[M]):
     ...     again = cn.Run.load(run.save(folder + "/run"))
     >>> bool((again.model.coef_ == run.model.coef_).all()), again.ledger == run.ledger
     (True, True)
+    >>> print(run)  # doctest: +ELLIPSIS
+    LinearModel of Regression(l2=0.1).
+    From 2 parties: party1, party2; 4 columns; the label is party2's.
+    ...
     """
 
     task: AnyTask
@@ -151,28 +156,11 @@ class Run(Generic[M]):
         return f"Run({self.task}, {ways}: {learned} of {len(self.coreset):,} rows, {self.ledger.bytes:,} bytes sent)"
 
     def __str__(self) -> str:
-        return aligned(self._facts(), numbers=())
+        """Say in about ten lines what was learned from whom, how good it is, what was sent and shown, what to do."""
+        return paragraphs("\n".join(run_in_words(self)))
 
     def _repr_html_(self) -> str:
-        return html_table("Run", (), self._facts(), ())
-
-    def _facts(self) -> list[tuple[str, str]]:
-        """Say in ten lines at most what was done and what came of it."""
-        coreset, found = self.coreset, self.findings
-        names = [in_a_line(name, 30) for name in self.roster.names]
-        facts = [
-            ("task", str(self.task)),
-            ("parties", f"{listed(names, 5)}; {coreset.n_rows:,} rows, {len(self.roster.feature_names):,} columns"),
-            ("sampler", str(self.sampler or coreset.sampler)),
-            ("solver", str(self.solver or "none: a coreset without a model")),
-            ("held out", None if self.split is None else str(self.split)),
-            ("coreset", f"{len(coreset):,} rows, as steady as {coreset.effective_size:,.0f} equal weights"),
-            ("sent", f"{self.ledger.bytes:,} bytes, {self.ledger.units:,} units"),
-            ("time, seed", f"{self.seconds:.2f} s, {self.seed}"),
-            ("evaluation", None if found.evaluation is None else found.evaluation.in_words()),
-            ("certificate", None if found.certificate is None else str(found.certificate)),
-        ]
-        return [(what, words) for what, words in facts if words is not None]
+        return html_table("Run", (), [(line,) for line in run_in_words(self)], ())
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -233,10 +221,11 @@ class Run(Generic[M]):
         >>> print(run.summary())
         Coefficients for the population that rows are drawn from; sandwich (HC2) standard errors, 95 % intervals
         <BLANKLINE>
-        party   feature      coefficient  std. error      t        p       low      high  VIF
-                (intercept)    -0.142203      0.0933  -1.52   0.1278  -0.32529  0.040886
-        party1  party1_0        0.892641     0.09012   9.91  <0.0001   0.71579    1.0695    1
-        party2  party2_0        0.446312     0.09915   4.50  <0.0001   0.25174   0.64088    1
+        party  feature     coefficient    std.     t       p      low     high VIF
+                                         error
+               (intercept)   -0.142203  0.0933 -1.52  0.1278 -0.32529 0.040886
+        party1 party1_0       0.892641 0.09012  9.91 <0.0001  0.71579   1.0695   1
+        party2 party2_0       0.446312 0.09915  4.50 <0.0001  0.25174  0.64088   1
         <BLANKLINE>
         Condition number of all columns: 1.02.
         Learned on all rows, 1,000 in weight.

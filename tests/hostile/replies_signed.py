@@ -102,7 +102,7 @@ def bending(rng: Draw) -> Iterator[None]:
     def instead(send: Callable[..., Any]) -> Callable[..., Any]:
         return lambda numbers, *more: send(bent(numbers, rng) if rng.random() < 0.7 else numbers, *more)
 
-    def low(*secrets: bytes) -> RehearsedPair:
+    def low(*secrets: Any) -> RehearsedPair:
         pair = RehearsedPair(*secrets)
         pair.public = bytes(32) if rng.random() < 0.5 else pair.public
         return pair

@@ -3,7 +3,7 @@
 import shutil
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,7 @@ import msgspec
 import numpy as np
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.hazmat.primitives import serialization
 
 import colonnade as cn
 from colonnade.node.certificates import new_certificates, renew_certificate
@@ -31,6 +29,7 @@ from network_trial import (
     federation_in_threads,
     free_port,
     identity_file,
+    sign,
     tls,
     until,
     write_federation_file,
@@ -38,37 +37,6 @@ from network_trial import (
 from small_federation import PARTIES, check_unharmed, dial, make_parties
 
 VARIABLE = "WHERE_ITS_PASSPHRASE_IS"
-
-
-def sign(
-    folder: Path,
-    name: str,
-    common_name: str,
-    others: Sequence[x509.GeneralName],
-    begins: timedelta = timedelta(minutes=-5),
-    ends: timedelta = timedelta(days=90),
-) -> Tls:
-    """Have the authority of a folder sign anything, and put it in the place of a member's certificate and key."""
-    authority = x509.load_pem_x509_certificate((folder / "certs/ca.pem").read_bytes())
-    signer: Any = serialization.load_pem_private_key((folder / "certs/ca.key").read_bytes(), None)
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)]))
-        .issuer_name(authority.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now + begins)
-        .not_valid_after(now + ends)
-        .add_extension(x509.SubjectAlternativeName(others), critical=False)
-        .sign(signer, hashes.SHA256())
-    )
-    plain = serialization.NoEncryption()
-    found = tls(folder, name)
-    Path(found.certificate).write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    Path(found.key).write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain))
-    Path(found.key).chmod(0o600)
-    return found
 
 
 def test_a_party_with_anothers_certificate_takes_no_seat(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ import pytest
 
 import colonnade as cn
 import colonnade.transports.grpc.hub as hub
-import colonnade.transports.grpc.party as grpc_party
 from colonnade.node.certificates import new_certificates
 from colonnade.node.files import read_federation_file
 from colonnade.node.identity_files import PINS, new_identities
 from colonnade.node.server import NetworkServer
+from colonnade.transports import terminal
 from colonnade.transports.endpoints import Tls
 from colonnade.transports.envelopes import ENVELOPE_VERSION, MAX_PIECE_BYTES, Answer, Goodbye, Join, encode
 from colonnade.transports.grpc import wire
@@ -352,16 +352,18 @@ def test_whoever_waits_says_so_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A party that died of its own table leaves a server that says nothing else."""
-    monkeypatch.setattr(hub, "REMINDER_SECONDS", 0.2)
-    monkeypatch.setattr(grpc_party, "REMINDER_SECONDS", 0.2)
+    monkeypatch.setattr(terminal, "FIRST_PAUSE", 0.2)
+    monkeypatch.setattr(hub, "TICK_SECONDS", 0.1)
     new_certificates(tmp_path / "certs", PARTIES)
     path = write_federation_file(tmp_path, PARTIES, free_port(), wait_seconds=1.5)
     with pytest.raises(cn.PartyUnreachableError):
         cn.Federation.connect(path)
-    assert capsys.readouterr().err.count("waiting for bank, shop") >= 3
-    lonely = PartyThread(tmp_path, make_parties()[0], free_port(), wait_seconds=1.5)
+    assert 2 <= capsys.readouterr().err.count("waiting for bank, shop") <= 4, "each time after twice as long"
+    port = free_port()
+    lonely = PartyThread(tmp_path, make_parties()[0], port, wait_seconds=1.5)
     lonely.join()
-    assert sum("yet; trying again." in words for words in lonely.said) >= 2
+    assert 2 <= sum(f"Waiting for the server at 127.0.0.1:{port}" in words for words in lonely.said) <= 4
+    assert len([line for line in events(lonely.log_path) if line["event"] == "line broke"]) == 1, "once while it waits"
 
 
 def test_plaintext_is_for_loopback_only(tmp_path: Path) -> None:

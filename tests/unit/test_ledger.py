@@ -1,9 +1,11 @@
 import json
 
 import numpy as np
+import pytest
 
 import colonnade as cn
 from colonnade.ledger import Entry, Ledger, Totals
+from colonnade.text_tables import n_columns
 
 ENTRIES = [
     Entry("sampling", 1, "server", "airline", "AskTotal", 0, 20, ()),
@@ -48,6 +50,25 @@ def test_printed_table_has_one_line_a_round_and_direction() -> None:
     assert [line.split()[0] for line in lines] == ["phase", "sampling", "sampling", "solving", "total"]
     assert "2 parties" in lines[1]
     assert lines[-1].split() == ["total", "14", "190"]
+
+
+def test_it_says_what_the_server_sent_and_what_it_was_sent() -> None:
+    lines = str(Ledger(ENTRIES)).splitlines()
+    assert lines[0].split() == ["phase", "round", "message", "server", "units", "bytes", "reveals"]
+    assert ("-> 2 parties" in lines[1], "<- 2 parties" in lines[2], "<- airline" in lines[3]) == (True, True, True)
+
+
+@pytest.mark.parametrize("name", ["bank", "northern-district-hospital-trust-of-the-lakes", "x" * 150, "病院" * 27])
+@pytest.mark.parametrize("amount", [1, 10**9, 10**12])
+def test_it_fits_a_terminal_whatever_the_names_and_numbers(name: str, amount: int) -> None:
+    shown = ("features", "labels", "moments")
+    entries = [
+        Entry("certifying", number, name, "server", "AuditedPredictions", amount, amount, shown)
+        for number in (1, 2, 1002)
+    ]
+    text = str(Ledger([*ENTRIES, *entries]))
+    assert max(map(n_columns, text.splitlines())) <= 80
+    assert f"{3 * amount + 14:,}" in text
 
 
 def test_runs_are_not_mixed_up() -> None:

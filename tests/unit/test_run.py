@@ -229,3 +229,36 @@ def test_findings_that_cannot_be_read_are_named(tmp_path: Path, written: str) ->
     (folder / "findings.json").write_text(written)
     with pytest.raises(cn.InputError, match="not a readable run"):
         cn.Run.load(folder)
+
+
+def test_a_run_is_printed_in_about_ten_lines() -> None:
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(600, 4))
+    label = columns.sum(axis=1) + rng.normal(size=600)
+    parties = [cn.Party("northern-district-hospital-trust", columns[:, :2], label=label), cn.Party("b", columns[:, 2:])]
+    federation, split = cn.Federation(parties), cn.HoldOut(0.2)
+    run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=100), split=split)
+    fresh = str(run)
+    assert fresh.startswith("LinearModel of Regression(l2=0.1).\nFrom 2 parties: northern-district-hospital-trust, b;")
+    assert "not looked at on others yet" in fresh
+    assert "Next: run.with_findings(federation.evaluate(run.model, split=run.split))" in fresh
+    evaluation = federation.evaluate(run.model, split=split)
+    run = run.with_findings(evaluation, all_rows=evaluation, certificate=federation.certify(run))
+    told = " ".join(str(run).split())
+    assert f"How good: on 120 held-out rows R2 {evaluation.r2:.4g}" in told
+    assert "0 % above a model of all rows" in told
+    assert f"Certified: {run.findings.certificate}." in told
+    assert run.disclosure.headline in told
+    for text in (fresh, str(run)):
+        assert 7 <= len(text.splitlines()) <= 16
+        assert max(map(len, text.splitlines())) <= 80
+    assert repr(run).startswith("Run(Regression(l2=0.1, ")
+
+
+def test_a_coreset_and_all_rows_are_printed_as_what_they_are() -> None:
+    federation = cn.Federation(cn.split_columns(np.eye(9, 4), np.arange(9.0), [2, 2]))
+    coreset = str(federation.coreset(cn.KMeans(2), cn.UniformSampling(size=5)))
+    assert coreset.startswith("A coreset for KMeans(n_clusters=2).\n")
+    assert "How good" not in coreset
+    assert "Next: federation.fit(task, coreset=run.coreset)" in coreset
+    assert "Rows: all 9 that count." in str(federation.fit(cn.Regression(l2=1.0), sampler=cn.AllRows()))

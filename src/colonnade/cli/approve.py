@@ -14,8 +14,8 @@ from colonnade.node.approval_words import day_in_words, facts_in_words, told_in_
 from colonnade.node.approvals import Decision, PendingJob, decide_for_owner, decision_on, pending_jobs
 from colonnade.node.files import PartyFile, read_party_file
 from colonnade.node.state_folder import is_held
+from colonnade.text_tables import WIDTH
 
-WIDTH = 100
 Waiting = tuple[PendingJob, Decision | None, dict[str, int]]
 
 

@@ -19,8 +19,8 @@ from colonnade.node.files import DataFile, data_beside, read_party_table
 from colonnade.options import listed
 from colonnade.preparation.rules import Date
 from colonnade.protocol.policy import Policy
+from colonnade.text_tables import WIDTH
 
-WIDTH = 80
 NAME_WIDTH, SEEN_WIDTH = 24, 34
 STOPPED = 3
 # Above this, coefficients are uncertain (Belsley, Kuh and Welsch 1980).

@@ -1,28 +1,32 @@
-"""Where words go: results to stdout, talk and progress to stderr."""
+"""Where words go: results to stdout, talk, progress and errors to stderr; with --json errors to stdout, too."""
 
 import os
+import shutil
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import msgspec
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from colonnade.disk import PRIVATE
 from colonnade.errors import InputError
-from colonnade.node.terminal import printable
-from colonnade.node.terminal import say as say
 from colonnade.protocol.conductor import RoundNumber
+from colonnade.text_tables import paragraphs
+from colonnade.transports.terminal import SCREEN, duration, printable
+from colonnade.transports.terminal import say as say
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout instead of tables.")]
 SeedOption = Annotated[
     int | None, typer.Option("--seed", min=0, help="Overrides the file's seed; the same seed gives the same bits.")
 ]
 
-MINUTE = 60
+COLOURS = {"error": "bold red", "warning": "bold yellow"}
 # Before so many rounds nobody can tell how long the others take.
 LEAST_ROUNDS = 6
 
@@ -33,8 +37,33 @@ def talk() -> Console:
 
 
 def show(text: str) -> None:
-    """Print a result to stdout as it is."""
+    """Print a result to stdout; on a terminal, long lines are broken between words."""
+    show_as_is(paragraphs(text, shutil.get_terminal_size().columns) if sys.stdout.isatty() else text)
+
+
+def show_as_is(text: str) -> None:
+    """Print to stdout what is a file or a value: no line is broken."""
     typer.echo(printable(text))
+
+
+def complain(kind: str, name: str, text: str) -> None:
+    """Print an error or a warning to stderr; in colour where that is a terminal, unless NO_COLOR is set."""
+    told = printable(f"{kind}: {name}\n{text}" if name else f"{kind}: {text}")
+    if not sys.stderr.isatty() or os.environ.get("NO_COLOR"):
+        say(told)
+        return
+    SCREEN.clear()
+    words = Text(told)
+    words.stylize(COLOURS[kind], 0, len(f"{kind}: {name}" if name else f"{kind}:"))
+    talk().print(words)
+
+
+def show_error(name: str, message: str, notes: Sequence[str], code: int, *, json: bool) -> NoReturn:
+    """Print an error, with --json also as one object on stdout, and exit."""
+    if json:
+        show_json({"error": name or "OSError", "message": message, "notes": list(notes), "exit_code": code})
+    complain("error", name, "\n".join([message, *notes]))
+    sys.exit(code)
 
 
 def show_json(value: Any) -> None:
@@ -74,5 +103,4 @@ def how_far(number: int, seconds: float) -> str:
     if not total or number < LEAST_ROUNDS:
         return f"round {number}"
     left = seconds / (number - 1) * (total - number + 1)
-    about = f"{left:.0f} s" if left < MINUTE else f"{left / MINUTE:.0f} min"
-    return f"{(number - 1) / total:.0%} (about {about} left)"
+    return f"{(number - 1) / total:.0%} (about {duration(left)} left)"

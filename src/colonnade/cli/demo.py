@@ -34,6 +34,8 @@ def command(out: OutOption = Path("demo-output"), seed: SeedOption = 0, json: Js
     Each has a file of its own, keyed by flight, with text and gaps, and prepares it. They align their records, the keys
     kept from the server, and learn: coresets against uniform samples and all rows, in cost, excess and what was sent;
     and whether a flight is late, with standard errors, which becomes a page to show to others. Two minutes or so.
+
+    Example: colonnade demo --out demo-output
     """
     _require_extras()
     check_destination(out / "run")

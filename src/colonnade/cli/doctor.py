@@ -22,7 +22,10 @@ class Finding(msgspec.Struct):
 
 
 def command(json: JsonFlag = False) -> None:
-    """Say what is installed and what is missing. Exits with 3 if a core dependency is missing."""
+    """Say what is installed and what is missing. Exits with 3 if a core dependency is missing.
+
+    Example: colonnade doctor
+    """
     findings = _findings()
     folder = os.environ.get("COLONNADE_DATA")
     if json:

@@ -11,7 +11,6 @@ from colonnade.data.parties import Party
 from colonnade.errors import InputError
 from colonnade.federation import Federation
 from colonnade.node.files import DataFile, data_beside
-from colonnade.node.terminal import say
 from colonnade.preparation.rules import HowToPrepare
 from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
@@ -20,6 +19,7 @@ from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
 from colonnade.toml_files import read_toml
+from colonnade.transports.terminal import say
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")

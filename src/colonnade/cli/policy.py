@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from colonnade.cli.console import JsonFlag, say, show, show_json, write_new
+from colonnade.cli.console import JsonFlag, say, show, show_as_is, show_json, write_new
 from colonnade.cli.party import PartyToml
 from colonnade.node.files import read_party_file, read_party_table
 from colonnade.node.policy_template import level_values, policy_template
 from colonnade.node.policy_words import LIMITS, worst_case
 from colonnade.protocol.policy import Level, Policy
+from colonnade.text_tables import WIDTH
 
-WIDTH = 100
 app = typer.Typer(help="What a party answers: write it, or say what it lets a server learn.", no_args_is_help=True)
 
 
@@ -53,7 +53,7 @@ def new(
     if json:
         show_json({"level": level, "policy": values, "file": None if out is None else str(out)})
     elif out is None:
-        show(text.rstrip("\n"))
+        show_as_is(text.rstrip("\n"))
     else:
         show(str(out))
         say("Put it into the party's party.toml, then run `colonnade policy explain` on that.")

@@ -6,7 +6,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
+from colonnade.cli.console import JsonFlag, round_progress, say, show_as_is, show_json
 from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_is_no_input, read_job
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
@@ -52,7 +52,7 @@ def command(
         return
     text = predictions_csv(rows, found)
     if out is None:
-        show(text.rstrip("\n"))
+        show_as_is(text.rstrip("\n"))
         return
     try:
         if delivered is not None:

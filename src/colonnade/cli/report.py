@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from colonnade.cli.console import JsonFlag, round_progress, show, show_json
+from colonnade.cli.console import JsonFlag, round_progress, show, show_as_is, show_json
 from colonnade.cli.job import read_job
 from colonnade.cli.show import run_summary, run_text
 from colonnade.disclosure import Disclosure
@@ -54,7 +54,10 @@ def command(
     run_folder = run_folders[0]
     if disclosure:
         sheet = _planned(run_folder) if run_folder.is_file() else Run.load(run_folder).disclosure
-        show(sheet.to_json() if json else str(sheet))
+        if json:
+            show_as_is(sheet.to_json())
+        else:
+            show(str(sheet))
         return
     if run_folder.is_file():
         raise InputError(

@@ -67,6 +67,8 @@ def command(
     """Repeat an experiment of the paper, and show its numbers beside those that the authors printed and stored.
 
     Finished models are kept in the results file: an interrupted run goes on where it stopped.
+
+    Example: colonnade reproduce table1-regression --quick
     """
     if find_spec("matplotlib") is None:
         raise InputError("The figures need matplotlib. Install it with: pip install 'colonnade[demo]'")

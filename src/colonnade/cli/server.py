@@ -9,6 +9,7 @@ import typer
 from colonnade.cli.console import JsonFlag, say, show, show_json
 from colonnade.server_jobs import do_jobs, summary
 from colonnade.server_queue import FinishedJob, Stopping, do_queue
+from colonnade.transports.grpc.handshakes import overheard
 
 FederationToml = Annotated[
     Path, typer.Argument(help="TOML file with the parties, where to listen, and jobs.", metavar="FEDERATION.toml")
@@ -29,9 +30,14 @@ def command(federation_file: FederationToml, queue: QueueFlag = False, json: Jso
 
     Example: colonnade server federation.toml
     """
-    if queue:
-        _serve_queue(federation_file, json=json)
-        return
+    with overheard():
+        if queue:
+            _serve_queue(federation_file, json=json)
+        else:
+            _do_jobs(federation_file, json=json)
+
+
+def _do_jobs(federation_file: Path, *, json: bool) -> None:
     results = []
     for done in do_jobs(federation_file):
         results.append(done)

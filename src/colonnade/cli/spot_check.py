@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from colonnade.cli.console import JsonFlag, show
+from colonnade.cli.console import JsonFlag, show, show_as_is
 from colonnade.cli.report import SavedRun
 from colonnade.run import Run
 
@@ -25,4 +25,7 @@ def command(
     Example: colonnade spot-check run --pins pins.toml
     """
     found = Run.load(run_folder).spot_check(pins)
-    show(found.to_json() if json else str(found))
+    if json:
+        show_as_is(found.to_json())
+    else:
+        show(str(found))

@@ -5,7 +5,10 @@ from colonnade.run import current_versions
 
 
 def command(json: JsonFlag = False) -> None:
-    """Print the versions of Colonnade, NumPy and Python."""
+    """Print the versions of Colonnade, NumPy and Python.
+
+    Example: colonnade version --json
+    """
     versions = current_versions()
     if json:
         show_json(versions)

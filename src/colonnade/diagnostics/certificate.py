@@ -98,6 +98,18 @@ class Certificate(msgspec.Struct, frozen=True):
         """Whether neither test doubts the run."""
         return self.draws_p >= FALSE_ALARMS and (self.gradient_p is None or self.gradient_p >= FALSE_ALARMS)
 
+    def excess_in_words(self) -> str:
+        """Say how far from the best possible it is at most."""
+        if self.excess is None:
+            return f"how far it is from the best possible is not known: {self.why_no_bound}"
+        if self.excess == 0:
+            return "it is the best possible: it was learned on all rows"
+        relative = self.relative_excess
+        amount = _number(self.excess) if relative is None else f"{100 * relative:.2g} %"
+        hidden = f"{self.n_hidden} direction{'s' * (self.n_hidden > 1)}"
+        but = f", but for what rounding hides in {hidden} in which the parties' columns coincide" * (self.n_hidden > 0)
+        return f"at most {amount} above the best possible, with 95 % confidence{but}"
+
     def __str__(self) -> str:
         return "; ".join(self._words())
 
@@ -109,23 +121,11 @@ class Certificate(msgspec.Struct, frozen=True):
         low, high = self.cost_interval
         return [
             f"cost {_number(self.cost)}, between {_number(low)} and {_number(high)} with 95 % confidence",
-            _excess_words(self),
+            self.excess_in_words(),
             *_doubts(self),
             _TABLES[self.table],
-            f"{_size(self.run_bytes + self.bytes)} sent, {_size(self.bytes)} of it for this check",
+            f"{in_bytes(self.run_bytes + self.bytes)} sent, {in_bytes(self.bytes)} of it for this check",
         ]
-
-
-def _excess_words(found: Certificate) -> str:
-    if found.excess is None:
-        return f"how far it is from the best possible is not known: {found.why_no_bound}"
-    if found.excess == 0:
-        return "it is the best possible: it was learned on all rows"
-    relative = found.relative_excess
-    amount = _number(found.excess) if relative is None else f"{100 * relative:.2g} %"
-    hidden = f"{found.n_hidden} direction{'s' * (found.n_hidden > 1)}"
-    but = f", but for what rounding hides in {hidden} in which the parties' columns coincide" * (found.n_hidden > 0)
-    return f"at most {amount} above the best possible, with 95 % confidence{but}"
 
 
 def _doubts(found: Certificate) -> list[str]:
@@ -148,7 +148,8 @@ def _number(value: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def _size(count: int) -> str:
+def in_bytes(count: int) -> str:
+    """Write a number of bytes for people."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= unit / 10:
             return f"{count / unit:.2g} {name}" if count < 100 * unit else f"{count / unit:.0f} {name}"

@@ -14,7 +14,7 @@ from colonnade import disk
 from colonnade.disk import PRIVATE
 from colonnade.node.log_chain import CHECKPOINT, DIFFERS, MAX_LINE, Head, chained, checkpoint_statement, head_of
 from colonnade.node.log_chain import read_head as decoded_head
-from colonnade.node.terminal import say
+from colonnade.transports.terminal import say
 
 LOG, HEAD, TORN, UNCHAINED = "log.jsonl", "log.head", "log.torn", "log.unchained"
 # After these a signature follows, and after so many lines without one.

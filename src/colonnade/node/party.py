@@ -24,13 +24,13 @@ from colonnade.node.memory_file import MEMORY, KeptInFile
 from colonnade.node.predictions_file import write_predictions
 from colonnade.node.preparation_files import PreparationFiles
 from colonnade.node.state_folder import StateFolder
-from colonnade.node.terminal import say as say_on_stderr
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import Memory
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.sheet import still_signed
 from colonnade.transports.envelopes import Goodbye
 from colonnade.transports.revoked import Revoked
+from colonnade.transports.terminal import say as say_on_stderr
 
 Say = Callable[[str], None]
 

@@ -1,6 +1,7 @@
 """The command as a user runs it: real processes, real files, real exit codes."""
 
 import json
+import re
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -11,7 +12,8 @@ import pandas as pd
 import pytest
 
 import colonnade as cn
-from command import run, run_afresh
+from colonnade.cli.main import COMMANDS, GROUPS
+from command import run, run_afresh, run_on_terminal
 
 PROJECT = Path(__file__).parents[3]
 EXAMPLE = PROJECT / "examples" / "bank"
@@ -86,7 +88,7 @@ def test_report_shows_a_saved_run_again_and_its_disclosure_sheet(job: Callable[.
     sheet = run("report", saved, "--disclosure")
     assert sheet.stdout.startswith("Features or labels of single rows were shown: to server features of")
     read = json.loads(run("report", saved, "--disclosure", "--json").stdout)
-    assert sheet.stdout.startswith(read["headline"])
+    assert sheet.stdout.replace("\n", " ").startswith(read["headline"])
     assert {line["what"] for line in read["lines"]} >= {"features", "labels", "scores"}
     assert json.loads(run("report", saved, "--json").stdout)["bytes"] > 0
     missing = run("report", str(tmp_path / "nothing"))
@@ -449,8 +451,10 @@ def test_many_centres_are_all_shown(job: Callable[..., str]) -> None:
     job('kind = "regression"', 'kind = "kmeans"\nn_clusters = 30')
     job("l2 = 0.0 ", "# l2 = 0.0 ")
     done = run("fit", job("fit_intercept = true", ""))
-    assert "centre 29" in done.stdout.splitlines()[0]
-    assert len(done.stdout.splitlines()[1].split()) == 31
+    parts = done.stdout.partition("ImportanceSampling")[0].strip().split("\n\n")
+    assert re.findall(r"centre \d+", "\n".join(parts)) == [f"centre {number}" for number in range(30)]
+    assert sum(len(part.splitlines()[1].split()) - 1 for part in parts) == 30
+    assert max(map(len, "\n".join(parts).splitlines())) <= 80
 
 
 def test_usage_errors_exit_2(job: Callable[..., str]) -> None:
@@ -547,29 +551,76 @@ def test_plans_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> Non
     assert "was changed after it was written" in done.stderr
 
 
-COMMANDS = [
-    "demo",
-    "plan",
-    "fit",
-    "coreset",
-    "evaluate",
-    "predict",
-    "diagnose",
-    "summary",
-    "spot-check",
-    "server",
-    "party",
-    "status",
-    "doctor",
-    "version",
+PAGES = [
+    *COMMANDS,
+    *(f"{name} {each.name}" for name, group in GROUPS.items() for each in group.app.registered_commands),
 ]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_teaches(name: str) -> None:
-    done = run(name, "--help")
+@pytest.mark.parametrize("page", PAGES)
+def test_help_teaches(page: str) -> None:
+    done = run(*page.split(), "--help", COLUMNS="80")
     assert done.returncode == 0
     assert "--json" in done.stdout
+    assert f"Example: colonnade {page}" in done.stdout
+    assert "<bool>" not in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_groups_have_pages_and_brackets_stay(group: str) -> None:
+    done = run(group, "--help", COLUMNS="80")
+    assert (done.returncode, "<bool>" in done.stdout) == (0, False)
+    assert group != "policy" or "Write a [policy] for a party.toml" in done.stdout
+
+
+def test_the_version_is_told_two_ways() -> None:
+    (short,), long = run("--version").stdout.splitlines(), run("version").stdout.splitlines()
+    assert short == long[0]
+
+
+def test_errors_are_json_where_results_are(job: Callable[..., str], tmp_path: Path) -> None:
+    done = run("fit", str(tmp_path / "no.toml"), "--json")
+    told = json.loads(done.stdout)
+    assert told.keys() == {"error", "message", "notes", "exit_code"}
+    assert (done.returncode, told["exit_code"], told["error"]) == (3, 3, "InputError")
+    assert done.stderr == f"error: InputError\n{told['message']}\n"
+    refused = run("fit", job('name = "shop"', 'name = "shop"\nnever = ["scores"]'), "--json")
+    assert json.loads(refused.stdout)["error"] == "PolicyRefusedError"
+    assert json.loads(refused.stdout)["exit_code"] == refused.returncode == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("fit", "--json"), "Missing argument 'JOB.toml'"),
+        (("fit", "job.toml", "--json", "--sede", "1"), "No such option: --sede"),
+        (("nonsense", "--json"), "No such command 'nonsense'"),
+        (("plan", "job.toml", "--json"), "one limit"),
+    ],
+)
+def test_wrong_usage_is_json_too(arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["exit_code"], told["error"]) == (2, 2, "UsageError")
+    assert message in told["message"]
+    assert message in done.stderr
+
+
+def test_what_exits_otherwise_is_as_it_was_with_json(job: Callable[..., str]) -> None:
+    assert run("version", "--json").returncode == 0
+    done = run("check", job('label = "card_spending"', 'label = "nothing"'), "--json")
+    assert (done.returncode, len(done.stdout.splitlines())) == (3, 1)
+
+
+def test_on_a_terminal_errors_are_in_colour_and_words_stay_whole(tmp_path: Path) -> None:
+    arguments = ("fit", str(tmp_path / "no.toml"))
+    code, coloured = run_on_terminal(*arguments)
+    assert (code, "\x1b[1;31merror: InputError\x1b[0m\n" in coloured) == (3, True)
+    assert max(map(len, coloured.replace(str(tmp_path), "").splitlines())) <= 80
+    plain = run_on_terminal(*arguments, NO_COLOR="1")[1]
+    assert ("error: InputError\n" in plain, "\x1b" in plain) == (True, False)
+    assert "\x1b" not in run(*arguments).stderr
 
 
 def test_summary_is_a_table_or_json(job: Callable[..., str], tmp_path: Path) -> None:
@@ -578,7 +629,7 @@ def test_summary_is_a_table_or_json(job: Callable[..., str], tmp_path: Path) -> 
     done = run("summary", saved, "--of", "table", "--confidence", "0.9")
     assert (done.returncode, done.stderr) == (0, "")
     assert "Coefficients for all rows of the table; sandwich (HC2) standard errors, 90 % intervals" in done.stdout
-    assert "roaming_minutes" in done.stdout
+    assert re.search(r" roaming_ +[\d.].*\n +minutes$", done.stdout, flags=re.MULTILINE)
     found = json.loads(run("summary", saved, "--json").stdout)
     assert found["of"] == "population"
     lines = found["coefficients"]
@@ -596,7 +647,7 @@ def test_certify_says_it_in_words_and_in_json(job: Callable[..., str], tmp_path:
     assert done.returncode == 0
     assert "with 95 % confidence" in done.stdout
     assert "of it for this check" in done.stdout
-    assert "AuditedPredictions" in done.stdout
+    assert re.search(r"^certifying  5 +Audited .*\n +Predictions ", done.stdout, flags=re.MULTILINE)
     found = json.loads(run("certify", file, saved, "--rows", "300", "--json").stdout)
     assert 200 < found["rows"] <= 300, "each row once"
     assert found["trusted"] is True

@@ -206,5 +206,5 @@ def test_the_last_party_of_a_process_leaves_no_stretched_secret_behind() -> None
     assert pairs[0].stretched(b"t" * 32, b"purpose") is not first
     once = [pair.stretched(b"s" * 32, b"purpose") for pair in pairs]
     assert once[0] is once[1] is once[2]
-    assert pairs[0].stretched._made is None  # type: ignore[attr-defined]
+    assert pairs[0].stretched._made is None
     assert "s" * 32 not in repr(pairs[0].stretched)

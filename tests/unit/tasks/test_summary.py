@@ -245,8 +245,10 @@ def test_it_prints_by_party_and_leaves_as_a_frame_and_a_file(tmp_path: Path) -> 
     run = cn.Federation(parties).fit(cn.Regression(), sampler=cn.ImportanceSampling(200))
     summary = run.summary()
     lines = str(summary).splitlines()
-    assert lines[2].split() == ["party", "feature", "coefficient", "std.", "error", "t", "p", "low", "high", "VIF"]
-    assert [line.split()[:2] for line in lines[3:6]][1] == ["left", "a"]
+    assert lines[2].split() == ["party", "feature", "coefficient", "std.", "t", "p", "low", "high", "VIF"]
+    assert lines[3].split() == ["error"], "the second line of its header"
+    assert [line.split()[:2] for line in lines[4:7]][1] == ["left", "a"]
+    assert max(map(len, lines[2:])) <= 80
     assert "&lt;b&gt;" in summary._repr_html_()
     assert "<b>" not in summary._repr_html_()
     frame = summary.to_pandas()

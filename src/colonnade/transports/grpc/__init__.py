@@ -7,5 +7,6 @@ own words. It reads both when it starts, and an owner who sets them has the say.
 
 import os
 
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+VERBOSITY, QUIET = "GRPC_VERBOSITY", "NONE"
+os.environ.setdefault(VERBOSITY, QUIET)
 os.environ.setdefault("GRPC_SSL_CIPHER_SUITES", "PSK-AES128-CBC-SHA")

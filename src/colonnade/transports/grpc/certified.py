@@ -20,6 +20,18 @@ PROBE_SECONDS = 5.0
 TABLE = "[tls]"
 # OpenSSL's numbers of what is wrong with a certificate (x509_vfy.h).
 NOT_YET_VALID, EXPIRED, OTHER_NAME = 9, 10, 62
+# OpenSSL's words where the other end does not speak TLS.
+NOT_TLS = (
+    "WRONG_VERSION_NUMBER",
+    "HTTP_REQUEST",
+    "PACKET_LENGTH_TOO_LONG",
+    "RECORD_LAYER_FAILURE",
+    "UNEXPECTED_MESSAGE",
+)
+NOBODY = "nobody answers there"
+NO_TLS = "what answers there speaks plaintext, and this party TLS: the server has no [tls], or it is another service"
+WANTS_TLS = "the server speaks TLS, and this party plaintext: its party.toml needs a [tls]"
+HUNG_UP = "the server hung up before certificates were compared: it is another service, or has no TLS 1.3"
 TRIAL = "`colonnade certs new` makes certificates for a trial"
 
 
@@ -135,23 +147,51 @@ def shown_serial(endpoint: PartyEndpoint, tls: Tls) -> int:
     return x509.load_der_x509_certificate(shown or b"").serial_number
 
 
-def why_no_line(endpoint: PartyEndpoint, tls: Tls) -> str | None:
+def why_no_line(endpoint: PartyEndpoint) -> str | None:
     """Dial once more, without gRPC, and say what is wrong; None if nothing is, or nothing that can be told."""
     try:
-        own = read_credentials(tls)
-        if problem := Certified.read(own.certificate).problem(datetime.now(UTC)):
-            return f"this party's own certificate {problem}"
-        if not own.is_pair():
-            return "this party's own certificate is not that of its key"
-        return _shaken_hands(endpoint, tls)
-    except ssl.SSLCertVerificationError as error:
-        return _of_server(endpoint, tls, error)
-    except (ssl.SSLError, ConnectionResetError, BrokenPipeError):
-        return "the server hung up before certificates were compared: it is another service, or has no TLS 1.3"
+        if endpoint.tls is None:
+            return _in_the_clear(endpoint)
+        return _of_own(endpoint.tls) or _of_both(endpoint, endpoint.tls)
+    except ssl.SSLError as error:
+        return NO_TLS if error.reason in NOT_TLS else HUNG_UP
+    except (ConnectionResetError, BrokenPipeError):
+        return HUNG_UP
     except (InputError, ValueError):
         return None
     except OSError as error:
-        return f"nobody answers there ({error.strerror or error})"
+        return f"{NOBODY} ({error.strerror or error})"
+
+
+def _of_own(tls: Tls) -> str | None:
+    own = read_credentials(tls)
+    try:
+        if problem := Certified.read(own.certificate).problem(datetime.now(UTC)):
+            return f"this party's own certificate {problem}"
+        return None if own.is_pair() else "this party's own certificate is not that of its key"
+    except ValueError:
+        return "this party's own certificate, or its key, is not PEM"
+
+
+def _of_both(endpoint: PartyEndpoint, tls: Tls) -> str | None:
+    try:
+        return _shaken_hands(endpoint, tls)
+    except ssl.SSLCertVerificationError as error:
+        return _of_server(endpoint, tls, error)
+
+
+def _in_the_clear(endpoint: PartyEndpoint) -> str | None:
+    """Try TLS, which this party does not: whoever answers in it takes no other words. It is shown and told nothing."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+    try:
+        with _wrapped(context, endpoint):
+            return WANTS_TLS
+    except ssl.SSLError as error:
+        return None if error.reason in NOT_TLS else WANTS_TLS
+    except (ConnectionResetError, BrokenPipeError):
+        return None
 
 
 def _shaken_hands(endpoint: PartyEndpoint, tls: Tls) -> str | None:
@@ -188,6 +228,10 @@ def _connected(endpoint: PartyEndpoint, tls: Tls, verify: ssl.VerifyMode) -> ssl
     context.verify_mode = verify
     context.load_cert_chain(tls.certificate, tls.key, lambda: passphrase(tls, TABLE) or b"")
     context.set_alpn_protocols(["h2"])
+    return _wrapped(context, endpoint)
+
+
+def _wrapped(context: ssl.SSLContext, endpoint: PartyEndpoint) -> ssl.SSLSocket:
     address, _, port = endpoint.server.rpartition(":")
     line = socket.create_connection((address.strip("[]"), int(port)), timeout=PROBE_SECONDS)
     try:

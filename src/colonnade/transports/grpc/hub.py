@@ -4,18 +4,18 @@ Parties dial in, each with one stream. A party that comes back is asked again wh
 party is what its certificate says.
 """
 
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import grpc
 
 from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
+from colonnade.options import listed
+from colonnade.transports import terminal
 from colonnade.transports.carriers import Log, Look, Outcome
 from colonnade.transports.endpoints import ServerEndpoint
 from colonnade.transports.envelopes import (
@@ -34,29 +34,36 @@ from colonnade.transports.envelopes import (
 )
 from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.certified import check_own, warnings_of_own
+from colonnade.transports.grpc.handshakes import FailedHandshakes
 from colonnade.transports.grpc.links import DaemonThreads, Link, most_files
 from colonnade.transports.revoked import Revoked
+from colonnade.transports.terminal import SCREEN, Waiting
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
 # Strangers have so many connections, until TLS is done or their time is up, and leave so many files to runs.
 STRANGERS, FILES_FOR_RUNS = 128, 128
 SHOWN_NAMES = 10
-# While parties stay away, that is said so often.
-REMINDER_SECONDS = 30.0
-# So often it is looked whether to wait any longer.
-LOOK_SECONDS = 1.0
+# So often who watches is told who stays away, and it is looked whether to wait any longer.
+TICK_SECONDS = 1.0
 MAX_STRAYS = 100
 # A party that disconnects so often on one request does not answer it.
 MAX_REJOINS = 20
-Waiting = Callable[[Sequence[str]], None]
+OnWaiting = Callable[[Sequence[str]], None]
 
 
-def say_who_is_missing(missing: Sequence[str]) -> None:
-    """Write to stderr who is waited for; of many, the first."""
-    names = ", ".join(missing[:SHOWN_NAMES])
-    more = f" and {len(missing) - SHOWN_NAMES} more" if len(missing) > SHOWN_NAMES else ""
-    say(f"waiting for {names}{more}" if missing else "all parties are connected")
+class MissingParties:
+    """Tells on stderr who is waited for; of many, the first."""
+
+    def __init__(self) -> None:
+        self._waiting = Waiting(terminal.say, SCREEN)
+
+    def __call__(self, missing: Sequence[str]) -> None:
+        """Tell it, if it is time to; that nobody is missing at once, if somebody was."""
+        if missing:
+            self._waiting.tell(f"colonnade: waiting for {listed(missing, SHOWN_NAMES)}")
+        elif self._waiting.over():
+            say("all parties are connected")
 
 
 def say_whose_owner(party: str) -> None:
@@ -66,15 +73,14 @@ def say_whose_owner(party: str) -> None:
 
 def say(words: str) -> None:
     """Write to stderr what a person at the server should see."""
-    with suppress(OSError):  # where a full disk takes stderr, the server goes on
-        sys.stderr.write(f"colonnade: {words}\n")
+    terminal.say(f"colonnade: {words}")
 
 
 class Hub:
     """Listens for parties and carries numbered requests to them.
 
-    `on_change` is told when a party came or went; `on_waiting` who is missing, whenever that changes while they are
-    waited for; `look` is told about every second who is waited for, and may raise.
+    `on_change` is told when a party came or went; `on_waiting` who is missing, again and again while they are waited
+    for, and at the end that nobody is; `look` is told about every second who is waited for, and may raise.
     """
 
     def __init__(
@@ -84,14 +90,14 @@ class Hub:
         *,
         outcome: Outcome,
         on_change: Callable[[], None],
-        on_waiting: Waiting = say_who_is_missing,
+        on_waiting: OnWaiting | None = None,
         look: Look = lambda _wanted: None,
     ) -> None:
         self._endpoint = endpoint
         self._log = log
         self._revoked = Revoked(endpoint.revoked, self._tell)
         self._outcome = outcome
-        self._on_waiting = on_waiting
+        self._on_waiting = on_waiting or MissingParties()
         self._on_change, self._look = on_change, look
         self._changed = threading.Condition()
         self._links: dict[str, Link] = {}
@@ -102,6 +108,7 @@ class Hub:
         self._replies: dict[str, bytes] = {}
         self._rejoins: Counter[str] = Counter()
         self._server, self.port = self._listen()
+        self._failed = FailedHandshakes(self._refused_unseen)
 
     @property
     def missing(self) -> list[str]:
@@ -152,6 +159,7 @@ class Hub:
             for link in self._links.values():
                 link.close()
         self._server.stop(2.0).wait()
+        self._failed.close()
 
     def _listen(self) -> tuple[Any, int]:
         endpoint = self._endpoint
@@ -183,20 +191,18 @@ class Hub:
         return server, port
 
     def _wait(self, missing: Callable[[], list[str]], started: float) -> None:
-        shown: list[str] | None = None
-        said = looked = started
+        was_away, looked = False, started
         while wanted := missing():
             away = [party for party in wanted if party not in self._links]
-            is_late = bool(away) and time.monotonic() - said >= REMINDER_SECONDS
-            if (away != shown and (away or shown)) or is_late:
+            if away or was_away:
                 self._on_waiting(away)
-                shown, said = away, time.monotonic()
+            was_away = bool(away)
             left = min(self._patience(party, started) for party in wanted)
-            self._changed.wait(max(0.0, min(left, LOOK_SECONDS)) + 0.001)
-            if time.monotonic() - looked >= LOOK_SECONDS:
+            self._changed.wait(max(0.0, min(left, TICK_SECONDS)) + 0.001)
+            if time.monotonic() - looked >= TICK_SECONDS:
                 self._look(missing())
                 looked = time.monotonic()
-        if shown:
+        if was_away:
             self._on_waiting([])
 
     def _patience(self, party: str, started: float) -> float:
@@ -334,6 +340,12 @@ class Hub:
         link.close((grpc.StatusCode.UNAUTHENTICATED, f"its certificate, {link.serial:x}, was revoked"))
         self._left(party, link)
         return True
+
+    def _refused_unseen(self, why: str, count: int) -> None:
+        """Say that somebody was not let in: TLS tells no name before it has believed the certificate."""
+        self._log("refused", reason=why, connections=count)
+        times = f" ({count:,} times)" if count > 1 else ""
+        say(f"a connection was refused: {why}{times}; missing: {listed(self.missing, SHOWN_NAMES) or 'nobody'}")
 
     def _tell(self, words: str) -> None:
         self._log("read again", words=words)

@@ -25,13 +25,12 @@ from colonnade.transports.envelopes import (
     from_server,
 )
 from colonnade.transports.grpc import wire
-from colonnade.transports.grpc.certified import check_own, shown_serial, warnings_of_own, why_no_line
+from colonnade.transports.grpc.certified import NOBODY, check_own, shown_serial, warnings_of_own, why_no_line
 from colonnade.transports.grpc.links import sent_from
 from colonnade.transports.revoked import Revoked
+from colonnade.transports.terminal import SCREEN, Waiting
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
-# While there is no server, that is said so often.
-REMINDER_SECONDS = 30.0
 # How often it looks whether the owner has decided.
 OWNER_SECONDS = 0.25
 # Answers that dialling again does not change.
@@ -53,6 +52,7 @@ class GrpcParty:
         self._desk = desk
         self._log = log
         self._say = say
+        self._waiting = Waiting(lambda words: say(f"{words}."), SCREEN if say == SCREEN.say else None)
         self._warned: set[str] = set()
         self._revoked = revoked or Revoked()
         self._serial: int | None = None  # of the server's certificate, where it was looked at
@@ -61,7 +61,7 @@ class GrpcParty:
         self._call: Any = None
         self._failure: Exception | None = None
         self._last_heard, self._is_up, self._was_replaced = time.monotonic(), False, False
-        self._was_up, self._said = False, ""  # in this conversation; why there is no line
+        self._was_up, self._said, self._logged = False, "", ""  # in this conversation; why there is no line
 
     def stop(self) -> None:
         """Make `serve` return soon; for another thread, or a signal."""
@@ -79,7 +79,6 @@ class GrpcParty:
             check_own(self._endpoint.tls, self._endpoint.name)
             self._warn(self._endpoint.tls)
         pause, self._last_heard = FIRST_PAUSE, time.monotonic()
-        said = self._last_heard
         while not self._stopping.is_set():
             before = self._last_heard
             goodbye, trouble = self._talk()
@@ -90,9 +89,8 @@ class GrpcParty:
             if self._stopping.is_set():
                 return None
             was_up = self._last_heard > before and not self._was_replaced
-            if not was_up and time.monotonic() - said >= REMINDER_SECONDS:
-                said = time.monotonic()
-                self._say(f"No server at {self._endpoint.server} yet; trying again.")
+            if not was_up:
+                self._waiting.tell(f"Waiting for the server at {self._endpoint.server}")
             pause = FIRST_PAUSE if was_up else min(2 * pause, LONGEST_PAUSE)
             if time.monotonic() - self._last_heard > self._endpoint.wait_seconds:
                 self._give_up(trouble, once=once)
@@ -114,7 +112,7 @@ class GrpcParty:
             with self._at_work:
                 self._desk.give_up(reason)
         if once:
-            remedy = "Put that right" if "certificate" in trouble else "Start the server"
+            remedy = "Put that right" if self._said and not trouble.startswith(NOBODY) else "Start the server"
             raise PartyUnreachableError(f"{reason}. {remedy}, then start this party.", party=SERVER)
 
     def _talk(self) -> tuple[Goodbye | None, str]:
@@ -136,7 +134,9 @@ class GrpcParty:
             if self._failure is not None:
                 raise self._failure from error
             code, details = error.code(), str(error.details())
-            self._log("line broke", code=code.name, details=details)
+            if self._was_up or f"{code.name} {details}" != self._logged:  # not again and again while it waits
+                self._log("line broke", code=code.name, details=details)
+                self._logged = f"{code.name} {details}"
             self._was_replaced = code is grpc.StatusCode.ABORTED
             if self._was_replaced:
                 self._say("Another process with this party's certificate has joined. Stop one of them.")
@@ -153,10 +153,10 @@ class GrpcParty:
 
     def _in_words(self, code: Any, details: str) -> str:
         """Say why the line could not be made: gRPC's own words do not tell one certificate's fault from another's."""
-        tls = self._endpoint.tls
-        if tls is None or self._was_up or code is not grpc.StatusCode.UNAVAILABLE:
-            return details
-        return self._complained(why_no_line(self._endpoint, tls) or details)
+        why = None
+        if not self._was_up and code is grpc.StatusCode.UNAVAILABLE:
+            why = why_no_line(self._endpoint)
+        return details if why is None else self._complained(why)
 
     def _why_not_dial(self) -> str | None:
         """Look at the server's certificate before anything is told, where some were revoked: gRPC does not show it."""
@@ -167,7 +167,7 @@ class GrpcParty:
         try:
             self._serial = shown_serial(self._endpoint, tls)
         except (OSError, ValueError, InputError) as error:
-            return why_no_line(self._endpoint, tls) or str(error)
+            return why_no_line(self._endpoint) or str(error)
         return f"the server's certificate, {self._serial:x}, was revoked" if self._serial in serials else None
 
     def _is_distrusted(self) -> bool:
@@ -178,7 +178,7 @@ class GrpcParty:
     def _complained(self, why: str) -> str:
         """Say it once; give it without paths, because a server hears why a run was given up."""
         told = without_paths(why)
-        if "certificate" in why and why != self._said:
+        if not why.startswith(NOBODY) and why != self._said:
             self._said = why
             self._log("no line", reason=told)
             self._say(f"No line to {self._endpoint.server}: {why}.")
@@ -202,6 +202,8 @@ class GrpcParty:
                 elif isinstance(envelope, Goodbye):
                     goodbye = envelope
                 else:
+                    self._waiting.over()
+                    self._said, self._logged = "", ""
                     self._log("line up", server=self._endpoint.server)
                     self._say(f"Connected to {self._endpoint.server} as {envelope.name!r}.")
                     if self._endpoint.tls is not None:
