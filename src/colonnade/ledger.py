@@ -95,6 +95,13 @@ class Ledger:
         """Encoded bytes sent in all."""
         return sum(entry.bytes for entry in self)
 
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds there were."""
+        rounds = [entry.round for entry in self]
+        # Numbers begin again with each job, such as a pilot.
+        return sum(number != before for number, before in zip(rounds, [0, *rounds], strict=False))
+
     def by_phase(self) -> dict[str, Totals]:
         """Sum over each phase, in the order the phases came."""
         return self._sums(lambda entry: entry.phase)

@@ -47,8 +47,8 @@ def _rows(run: Any) -> str:
     if isinstance(run.sampler, AllRows):
         return f"Rows: all {len(coreset):,} that count."
     return (
-        f"Rows: {len(coreset):,} drawn of {coreset.n_rows:,}, {found['distinct_rows']:,} of them distinct, as steady "
-        f"as {found['effective_size']:,.0f} equal weights."
+        f"Rows: {len(coreset):,} drawn of {coreset.n_rows:,} ({found['distinct_rows']:,} distinct), effective size "
+        f"{found['effective_size']:,.0f}."
     )
 
 
@@ -73,11 +73,10 @@ def _goodness(run: Any) -> list[str]:
 
 def _sent(run: Any) -> str:
     ledger, roster = run.ledger, run.roster
-    n_rounds = len({(entry.phase, entry.round) for entry in ledger})
     everything = BYTES_A_NUMBER * run.coreset.n_rows * (len(roster.feature_names) + (roster.label_party is not None))
     return (
-        f"Sent: {in_bytes(ledger.bytes)} in {n_rounds:,} rounds ({ledger.units:,} units); all rows as they are would "
-        f"be {in_bytes(everything)}."
+        f"Sent: {in_bytes(ledger.bytes)} in {ledger.n_rounds:,} rounds ({ledger.units:,} units); all rows as they are "
+        f"would be {in_bytes(everything)}."
     )
 
 
@@ -87,4 +86,4 @@ def _next(run: Any) -> list[str]:
     if run.findings.evaluation is None:
         held_out = "" if run.split is None else ", split=run.split"
         return [f"Next: run.with_findings(federation.evaluate(run.model{held_out}))."]
-    return ["Next: run.save(folder), run.report('page.html')."]
+    return []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import colonnade as cn
-from colonnade.ledger import Entry, Ledger, Totals
+from colonnade.ledger import SERVER, Entry, Ledger, Totals
 from colonnade.text_tables import n_columns
 
 ENTRIES = [
@@ -94,3 +94,8 @@ def test_a_runs_ledger_is_its_part_of_the_federations() -> None:
     first = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=4))
     second = federation.coreset(cn.Regression(), cn.UniformSampling(size=4))
     assert list(federation.ledger)[4:] == [*first.ledger, *second.ledger]
+
+
+def test_rounds_of_jobs_that_follow_one_another_are_counted_each() -> None:
+    entries = [Entry("opening", number, SERVER, "bank", "OpenJob", 0, 10, ()) for number in (1, 1, 2, 1, 2, 2, 3)]
+    assert (Ledger(entries).n_rounds, Ledger().n_rounds) == (5, 0)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from colonnade.disclosure import LIMITS
-from colonnade.report import headline, known
+from colonnade.report import headline
 from colonnade.report.numbers import count, in_bytes
 from colonnade.report.remarks import remarks
 from colonnade.report.sheet import rows_of, safeguards
@@ -93,7 +93,7 @@ def _made(run: Run[Any]) -> Iterator[str]:
         ("solver", repr(run.solver)),
         ("rows held out", "none" if run.split is None else repr(run.split)),
         ("seed", str(run.seed)),
-        ("sent", f"{in_bytes(run.ledger.bytes)} in {known.rounds(run)} rounds"),
+        ("sent", f"{in_bytes(run.ledger.bytes)} in {run.ledger.n_rounds} rounds"),
         *((f"version of {package}", version) for package, version in run.versions.items()),
     ]
     if run.tables is not None:

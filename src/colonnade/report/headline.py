@@ -41,7 +41,7 @@ def tiles(run: Run[Any]) -> Iterator[Tile]:
         yield Tile("Learned on", count(run.coreset.n_rows), "rows: all of them")
     else:
         yield Tile("Learned on", f"{count(len(run.coreset))} rows", f"of {count(run.coreset.n_rows)}")
-    yield Tile("Rounds", count(known.rounds(run)), f"in {duration(run.seconds)}")
+    yield Tile("Rounds", count(run.ledger.n_rounds), f"in {duration(run.seconds)}")
     yield Tile("Parties", count(len(run.roster.cards)), f"{count(len(run.roster.feature_names))} columns")
 
 
@@ -112,7 +112,7 @@ def sent(run: Run[Any]) -> str:
         if own <= all_cells
         else f"{own / all_cells:,.1f} times the {in_bytes(all_cells)} that sending every cell would take"
     )
-    return f"{in_bytes(own)} were sent in {count(known.rounds(run))} rounds, {beside}."
+    return f"{in_bytes(own)} were sent in {count(run.ledger.n_rounds)} rounds, {beside}."
 
 
 def _rows_of(run: Run[Any], report: Any) -> str:

@@ -98,12 +98,3 @@ def everything(run: Run[Any]) -> int:
     """Count the bytes of all cells of all parties, as float64."""
     columns = sum(card.n_features + (card.label_name is not None) for card in run.roster.cards)
     return 8 * run.coreset.n_rows * columns
-
-
-def rounds(run: Run[Any]) -> int:
-    """Count the rounds."""
-    found = previous = 0
-    for entry in run.ledger:  # numbers begin again with a pilot, and after one
-        found += entry.round != previous
-        previous = entry.round
-    return found

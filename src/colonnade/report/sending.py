@@ -3,7 +3,7 @@
 from typing import Any
 
 from colonnade.ledger import HEADER, Ledger
-from colonnade.report import figures, known
+from colonnade.report import figures
 from colonnade.report.numbers import count, in_bytes, per_cent
 from colonnade.report.sections import Section, Shown
 from colonnade.report.tables import Table, name, number, table, text
@@ -15,11 +15,12 @@ ALL_PARTIES = "All are in run.ledger.by_party()."
 
 def rounds_section(run: Run[Any]) -> Section:
     """Show the rounds as a sequence of messages."""
+    ledger = run.ledger
     words = (
         "In each round the server sends each party one request, and each answers once. "
-        f"{count(len(run.ledger))} messages in {count(known.rounds(run))} rounds, {in_bytes(run.ledger.bytes)} in all.",
+        f"{count(len(ledger))} messages in {count(ledger.n_rounds)} rounds, {in_bytes(ledger.bytes)} in all.",
     )
-    return Section("rounds", "Rounds", words, (Shown(figures.rounds(run.ledger), _messages(run.ledger)),))
+    return Section("rounds", "Rounds", words, (Shown(figures.rounds(ledger), _messages(ledger)),))
 
 
 def bytes_section(run: Run[Any]) -> Section:
