@@ -83,12 +83,10 @@ def _how_good(run: Run[Any]) -> Iterator[str]:
     if interval is not None:
         text += f" ({known.quality(interval[0])} to {known.quality(interval[1])} with 95 % confidence)"
     if best is not None:
-        text += f"; a model learned from all rows has {known.first_measure(best).shown} there"
+        text += f"; a model learned from all rows has {known.first_measure(best).shown}"
     gap = run.findings.excess
-    if gap is not None and gap >= 0:
-        text += f", so that the cost is {per_cent(gap)} above that"
-    elif gap is not None:
-        text += f", so that the cost is {per_cent(-gap)} below that"
+    if gap is not None:
+        text += f", and this one costs {per_cent(abs(gap))} {'more' if gap >= 0 else 'less'} there"
     yield f"{text}."
 
 

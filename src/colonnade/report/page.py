@@ -55,15 +55,16 @@ def page(runs: Sequence[Run[Any]], plan: Plan | None = None) -> str:
 
 
 def _sections(runs: Sequence[Run[Any]], plan: Plan | None) -> list[Section | None]:
+    """Give what a manager asks first, then what an engineer asks, then what a privacy officer does."""
     run = runs[0]
     return [
+        quality_section(run),
         frontier_section(runs, plan),
+        model_section(run),
+        remarks_section(run),
         rounds_section(run),
         bytes_section(run),
         weights_section(run),
-        model_section(run),
-        quality_section(run),
-        remarks_section(run),
         sheet_section(run),
         repeat_section(run),
     ]

@@ -14,7 +14,7 @@ from colonnade.run import Run
 # Rows that count like fewer than half as many, and fewer than so many a coefficient, are few. Ten is the usual rule of
 # thumb for regressions.
 UNEVEN, ROWS_A_COEFFICIENT = 0.5, 10
-# Weights estimate the weight of all rows; a tenth off is several times what an honest draw of a thousand rows is.
+# Weights estimate the weight of all rows; who sees them a tenth off should ask why.
 OFF = 0.1
 TABLES = {
     "changed": "a table that changed since the model was learned: its numbers are neither of rows that it learned "

@@ -59,13 +59,12 @@ def _messages(ledger: Ledger) -> Table:
             text(phase),
             text(rounds),
             text(kind),
-            text(sender),
-            text(receiver),
+            text(ends.replace("->", "to").replace("<-", "from")),
             number(_plain(units), units),
             number(_plain(sent), in_bytes(_plain(sent))),
             text(reveals),
         )
-        for phase, rounds, kind, sender, receiver, units, sent, reveals in ledger.lines()
+        for phase, rounds, kind, ends, units, sent, reveals in ledger.lines()
     ]
     head = [{"units": "numbers"}.get(each, each) for each in HEADER]
     return table("Messages, by kind", head, lines, all_of_it=ALL_MESSAGES)

@@ -42,7 +42,7 @@ def made(request: pytest.FixtureRequest) -> tuple[cn.Run[Any], str]:
 def test_a_page_has_all_sections_in_their_order_and_unique_ids(made: tuple[cn.Run[Any], str]) -> None:
     _, text = made
     sections = re.findall(r'<section id="(\w+)"', text)
-    assert sections == ["rounds", "bytes", "weights", "model", "quality", "remarks", "disclosure", "repeat"]
+    assert sections == ["quality", "model", "remarks", "rounds", "bytes", "weights", "disclosure", "repeat"]
     ids = read(text).ids
     assert len(ids) == len(set(ids))
     assert text.startswith(MARK)
