@@ -142,6 +142,7 @@ GROUPS = (
     Group(
         "Results",
         "See [Keep a model and hand it over](../how-to/keep-a-model.md), "
+        "[Export a model](../how-to/export-a-model.md), "
         "[Read standard errors](../how-to/read-standard-errors.md), "
         "[Reuse a coreset](../how-to/reuse-a-coreset.md) and [Ledger](ledger.md).",
         (
@@ -157,13 +158,14 @@ GROUPS = (
             "Summary",
             "Coefficient",
             "Ledger",
+            "skops_types",
         ),
     ),
     Group(
         "Planning and diagnosis",
         "See [Plan a job](../how-to/plan-a-job.md), [Choose a size](../how-to/choose-size.md), "
         "[Assumptions](../explanation/assumptions.md) and [Certify a run](../how-to/certify-a-run.md).",
-        ("Plan", "Certificate", "diagnose", "Diagnosis", "theory_size", "TheorySize"),
+        ("Plan", "Certificate", "Findings", "diagnose", "Diagnosis", "theory_size", "TheorySize"),
     ),
     Group(
         "scikit-learn estimators",

@@ -39,6 +39,7 @@ from colonnade.errors import (
 from colonnade.evaluation.classes.reports import ClassificationReport
 from colonnade.evaluation.reports import ClusteringReport, RegressionReport
 from colonnade.federation import Federation
+from colonnade.findings import Findings
 from colonnade.kernels.class_predictions import ClassPredictions
 from colonnade.ledger import Ledger
 from colonnade.node.party import serve_party
@@ -51,6 +52,7 @@ from colonnade.sampling import AllRows, ImportanceSampling, UniformSampling
 from colonnade.solvers import Central, CompactCentral, DistDim, Saga, SecureGram, SecureLloyd
 from colonnade.tasks import Classification, ClassificationModel, KMeans, KMeansModel, LinearModel, Regression
 from colonnade.tasks.summary import Coefficient, Summary
+from colonnade.tasks.to_sklearn import skops_types
 
 __all__ = [
     "AlignmentError",
@@ -80,6 +82,7 @@ __all__ = [
     "DistDim",
     "EngineError",
     "Federation",
+    "Findings",
     "HoldOut",
     "ImportanceSampling",
     "InputError",
@@ -113,6 +116,7 @@ __all__ = [
     "WireVersionError",
     "diagnose",
     "serve_party",
+    "skops_types",
     "split_columns",
     "theory_size",
 ]

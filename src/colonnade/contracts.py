@@ -465,6 +465,7 @@ class Model(Protocol[R_co]):
 
     needs_label: ClassVar[bool]  # to be evaluated
     record: ClassVar[type[msgspec.Struct]]  # what `model.json` says of it
+    report: ClassVar[type["Report"]]  # what its evaluation gives
 
     @property
     def feature_names_in_(self) -> tuple[str, ...]:

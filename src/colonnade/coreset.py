@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from colonnade.cells import html_table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.linear import LinearProblem, reduce_rows
@@ -142,6 +143,17 @@ class Coreset:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def _repr_html_(self) -> str:
+        facts = [
+            ("rows", f"{len(self):,} of {self.n_rows:,}"),
+            ("distinct rows", f"{len(np.unique(self.rows)):,}"),
+            ("as steady as", f"{self.effective_size:,.0f} equal weights"),
+            ("weights", f"{self.weights.min():.4g} to {self.weights.max():.4g}"),
+            ("sum of weights", f"{self.weights.sum():,.0f}, of {self.total_weight:,.0f}"),
+            ("drawn by", self.sampler),
+        ]
+        return html_table("Coreset", (), facts, ())
 
     @property
     def effective_size(self) -> float:

@@ -7,6 +7,7 @@ from textwrap import fill
 
 import msgspec
 
+from colonnade.cells import html_table
 from colonnade.ledger import SERVER, Ledger, aligned
 from colonnade.messages import Reveals
 
@@ -125,13 +126,21 @@ class Disclosure:
         """Lay out the headline, a table with one line a kind and direction, and what the words mean."""
         if not self.lines:
             return f"Nobody {'would learn' if self.planned else 'learned'} anything about anybody's data."
-        header = ("who learns" if self.planned else "who learned", "about whom", "what", "numbers, at most", "told in")
-        columns = [0, 1, 2, 4] if self.planned else [0, 1, 2, 3, 4]
-        lines = [header, *map(_row, _groups(self.lines))]
-        table = aligned([[line[column] for column in columns] for line in lines], numbers=() if self.planned else {3})
+        table = aligned(self._cells(), numbers=() if self.planned else {3})
         words = dict.fromkeys(line.what for line in self.lines)
         meanings = "\n".join(fill(f"{what}: {MEANINGS[Reveals(what)]}", 100, subsequent_indent="  ") for what in words)
         return f"{self.headline}\n\n{table}\n\nWhere\n{meanings}\n\n{fill(LIMITS, 100)}"
+
+    def _repr_html_(self) -> str:
+        head, *lines = self._cells()
+        words = dict.fromkeys(line.what for line in self.lines)
+        meanings = [f"{what}: {MEANINGS[Reveals(what)]}" for what in words]
+        return html_table(self.headline, head, lines, () if self.planned else {3}, [*meanings, LIMITS])
+
+    def _cells(self) -> list[list[str]]:
+        header = ("who learns" if self.planned else "who learned", "about whom", "what", "numbers, at most", "told in")
+        columns = [0, 1, 2, 4] if self.planned else [0, 1, 2, 3, 4]
+        return [[line[column] for column in columns] for line in [header, *map(_row, _groups(self.lines))]]
 
 
 def _groups(lines: Iterable[DisclosureLine]) -> list[list[DisclosureLine]]:

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from colonnade.contracts import Model, Roster
+from colonnade.contracts import Model, Report, Roster
+from colonnade.diagnostics.certificate import Certificate
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.planning.records import Plan
 from colonnade.protocol.splits import AnySplit
@@ -35,6 +36,28 @@ def read_model(folder: Path) -> tuple[Model[Any], AnySplit | None]:
         return load_model(folder), None
     run = read_run(folder)
     return run.model, run.split
+
+
+def keep_evaluation(folder: Path, report: Report, split: AnySplit | None) -> bool:
+    """Keep an evaluation with the run it is of, if it is one: of the run's own table, and of the rows it held out."""
+    if not (folder / RUN.record).exists() or getattr(report, "table", None) != "same":
+        return False
+    run = read_run(folder)
+    return run.split == split and _kept(run.with_findings(report), folder)
+
+
+def keep_certificate(folder: Path, run: Run[Any], certificate: Certificate) -> bool:
+    """Keep a certificate with its run."""
+    return certificate.table == "same" and _kept(run.with_findings(certificate=certificate), folder)
+
+
+def _kept(run: Run[Any], folder: Path) -> bool:
+    """Save a run again, where its folder can be written: it may be somebody else's to read."""
+    try:
+        run.save(folder)
+    except InputError:
+        return False
+    return True
 
 
 def unseen(model: Model[Any], held_out: AnySplit | None, roster: Roster) -> AnySplit | None:

@@ -5,9 +5,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from colonnade.cells import html_table
+from colonnade.cells import in_a_line as in_a_line
+
 SERVER = "server"
-# Characters of a cell of a table.
-WIDEST = 200
+# Of a table of kinds of messages, and which of its columns are numbers.
+HEADER = ("phase", "round", "message", "from", "to", "units", "bytes", "reveals")
+NUMBERS = frozenset({5, 6})
 
 
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -120,10 +124,17 @@ class Ledger:
 
     def __str__(self) -> str:
         """Lay out one line a kind of message, of all rounds of a phase that follow one another, then the total."""
-        header = ("phase", "round", "message", "from", "to", "units", "bytes", "reveals")
-        lines = [_line(group) for group in self._kinds()]
-        total = ("total", "", "", "", "", f"{self.units:,}", f"{self.bytes:,}", "")
-        return aligned([header, *lines, total], numbers={5, 6})
+        return aligned([HEADER, *self.lines(), self._total()], numbers=NUMBERS)
+
+    def _repr_html_(self) -> str:
+        return html_table(f"{len(self):,} messages", HEADER, [*self.lines(), self._total()], NUMBERS)
+
+    def lines(self) -> list[tuple[str, ...]]:
+        """Lay out one line a kind of message, as `HEADER` says."""
+        return [_line(group) for group in self._kinds()]
+
+    def _total(self) -> tuple[str, ...]:
+        return ("total", "", "", "", "", f"{self.units:,}", f"{self.bytes:,}", "")
 
     def _end(self, name: str) -> str:
         return f"{SERVER} ({self.run_by})" if name == SERVER and self.run_by is not None else name
@@ -180,9 +191,3 @@ def aligned(table: Sequence[Sequence[str]], numbers: Container[int]) -> str:
         ).rstrip()
         for row in table
     )
-
-
-def in_a_line(cell: str) -> str:
-    """Show a name that can be of anyone's making in one line, and not much of that."""
-    cell = cell if cell.isprintable() else repr(cell)
-    return cell if len(cell) <= WIDEST else f"{cell[: WIDEST - 3]}..."

@@ -3,7 +3,7 @@
 import os
 import platform
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -12,13 +12,17 @@ import msgspec
 import numpy as np
 
 from colonnade import storage
+from colonnade.cells import html_table, in_a_line
 from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
+from colonnade.diagnostics.certificate import Certificate
 from colonnade.disclosure import Disclosure
 from colonnade.errors import RemoteProtocolError, UnsupportedError
+from colonnade.findings import NOTHING_FOUND, Findings
 from colonnade.job_sheets import words_of
-from colonnade.ledger import SERVER, Ledger
+from colonnade.ledger import SERVER, Ledger, aligned
 from colonnade.node.identity_files import read_pins
+from colonnade.options import listed
 from colonnade.privacy.identities import is_signed
 from colonnade.protocol.fingerprints import Tables
 from colonnade.protocol.sheet import read_sheet, sheet_party
@@ -36,12 +40,14 @@ from colonnade.tasks.summary import Covariance, Of, Summary, summarise
 
 M = TypeVar("M")
 T = TypeVar("T")
-CORESET, LEDGER, EVIDENCE = "coreset.arrow", "ledger.json", "evidence.json"
+CORESET, LEDGER, EVIDENCE, FINDINGS = "coreset.arrow", "ledger.json", "evidence.json", "findings.json"
+# Fields of a run that may be found when they are first read.
+LAZY = ("precision", "errors")
 RUN = Layout(
     "run",
     "Run.save or `fit --out`",
     "run.json",
-    frozenset({CORESET, LEDGER, EVIDENCE, MODEL.record, LINES}),
+    frozenset({CORESET, LEDGER, EVIDENCE, FINDINGS, MODEL.record, LINES}),
     oldest=2,
     newest=2,
 )
@@ -106,6 +112,8 @@ class Run(Generic[M]):
         Of a planned run: why it was done in this way, in one sentence.
     errors : StandardErrors or None
         What the rows say of each coefficient, where the server saw what that takes: `summary` shows it.
+    findings : Findings
+        What was found out of the model since: `with_findings` puts it there.
 
     Examples
     --------
@@ -134,12 +142,37 @@ class Run(Generic[M]):
     tables: Tables | None = field(default=None, repr=False)
     why: str | None = None
     errors: _Found[StandardErrors] = _Found()
+    findings: Findings = NOTHING_FOUND
 
     def __repr__(self) -> str:
         # Rows, weights and what was sent have their own places: `coreset`, `ledger`, `disclosure`.
         learned = "coreset" if self.model is None else type(self.model).__name__
         ways = f"{self.sampler or self.coreset.sampler}, {self.solver or 'no solver'}"
         return f"Run({self.task}, {ways}: {learned} of {len(self.coreset):,} rows, {self.ledger.bytes:,} bytes sent)"
+
+    def __str__(self) -> str:
+        return aligned(self._facts(), numbers=())
+
+    def _repr_html_(self) -> str:
+        return html_table("Run", (), self._facts(), ())
+
+    def _facts(self) -> list[tuple[str, str]]:
+        """Say in ten lines at most what was done and what came of it."""
+        coreset, found = self.coreset, self.findings
+        names = [in_a_line(name, 30) for name in self.roster.names]
+        facts = [
+            ("task", str(self.task)),
+            ("parties", f"{listed(names, 5)}; {coreset.n_rows:,} rows, {len(self.roster.feature_names):,} columns"),
+            ("sampler", str(self.sampler or coreset.sampler)),
+            ("solver", str(self.solver or "none: a coreset without a model")),
+            ("held out", None if self.split is None else str(self.split)),
+            ("coreset", f"{len(coreset):,} rows, as steady as {coreset.effective_size:,.0f} equal weights"),
+            ("sent", f"{self.ledger.bytes:,} bytes, {self.ledger.units:,} units"),
+            ("time, seed", f"{self.seconds:.2f} s, {self.seed}"),
+            ("evaluation", None if found.evaluation is None else found.evaluation.in_words()),
+            ("certificate", None if found.certificate is None else str(found.certificate)),
+        ]
+        return [(what, words) for what, words in facts if words is not None]
 
     @property
     def diagnostics(self) -> dict[str, float]:
@@ -252,11 +285,81 @@ class Run(Generic[M]):
             _check_sheet(self, evidence)
         return spot_check(self.coreset, evidence, rule, design, weights_known=known, is_signed=signed)
 
+    def with_findings(
+        self, evaluation: Any = None, *, all_rows: Any = None, certificate: Certificate | None = None
+    ) -> "Run[M]":
+        """Copy the run with what was found out of its model, to be saved and shown with it.
+
+        Parameters
+        ----------
+        evaluation : RegressionReport, ClassificationReport or ClusteringReport, optional
+            What `Federation.evaluate` says of the model, on the rows that the run held out, or on all where it held
+            out none.
+        all_rows : RegressionReport, ClassificationReport or ClusteringReport, optional
+            What it says there of a model learned from all rows.
+        certificate : Certificate, optional
+            What `Federation.certify` says of the run.
+
+        Returns
+        -------
+        Run
+            What was found before stays where nothing is given in its place.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn
+        >>> X = np.random.default_rng(0).normal(size=(500, 3))
+        >>> federation = cn.Federation(cn.split_columns(X, X @ [1.0, 2.0, 3.0], [1, 2]))
+        >>> split = cn.HoldOut(0.2)
+        >>> run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=100), split=split)
+        >>> run = run.with_findings(federation.evaluate(run.model, split=split))
+        >>> run.findings.evaluation.n_evaluated
+        100
+        """
+        if self.model is None:
+            raise UnsupportedError("This run is a coreset without a model: there is nothing to judge. Use `fit`.")
+        found = Findings(evaluation, all_rows, certificate)
+        found.check(type(self.model).report)  # type: ignore[attr-defined]  # every model has one
+        # What is found when it is first read is handed on as it is.
+        return replace(self, findings=self.findings.joined(found), **{name: vars(self)[name] for name in LAZY})
+
+    def report(self, path: AnyPath, *beside: "Run[Any]", plan: Any = None) -> Path:
+        """Write a page that shows the run to people who do not read terminals: one HTML file, which loads nothing.
+
+        Needs the extra `report`.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file; a report that is there is replaced, any other file is refused.
+        *beside : Run
+            Other runs, to compare excess and bytes with.
+        plan : Plan, optional
+            What was planned: what other budgets would buy.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> import numpy as np, colonnade as cn, tempfile
+        >>> federation = cn.Federation(cn.split_columns(np.eye(9, 4), np.arange(9.0), [2, 2]))
+        >>> run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20), seed=7)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     run.report(folder + "/page.html").name
+        'page.html'
+        """
+        from colonnade.report import write_report
+
+        return write_report([self, *beside], path, plan)
+
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
 
         It has `run.json`, `ledger.json` and `coreset.arrow`; with a model also `model.json` and `model.arrow`, with
-        committed draws `evidence.json`.
+        committed draws `evidence.json`, with findings `findings.json`.
 
         Parameters
         ----------
@@ -371,6 +474,7 @@ def _files(run: Run[Any]) -> dict[str, bytes]:
         LEDGER: run.ledger.to_json().encode(),
         CORESET: storage.arrow_bytes({"row": run.coreset.rows, "weight": run.coreset.weights}),
         **({} if run.coreset.evidence is None else {EVIDENCE: msgspec.json.encode(run.coreset.evidence)}),
+        **({} if run.findings == NOTHING_FOUND else {FINDINGS: storage.json_bytes(run.findings)}),
         **({} if run.model is None else run.model.files()),
     }
 
@@ -396,6 +500,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.distinct,
         record.stratified,
     )
+    model = read_model(folder) if record.has_model else None
     return Run(
         record.task,
         record.sampler,
@@ -404,7 +509,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.seed,
         Roster(record.parties, alignment),
         coreset,
-        read_model(folder) if record.has_model else None,
+        model,
         record.facts,
         Ledger.from_json(_text(folder / LEDGER), run_by=record.run_by),
         record.seconds,
@@ -413,7 +518,14 @@ def _read(folder: Folder) -> Run[Any]:
         record.tables,
         record.why,
         record.errors,
+        _read_findings(folder, model),
     )
+
+
+def _read_findings(folder: Folder, model: Any) -> Findings:
+    if model is None or not os.path.lexists(folder / FINDINGS):
+        return NOTHING_FOUND
+    return Findings.restored(storage.read_json(folder / FINDINGS, dict[str, Any]), type(model).report)
 
 
 def _text(file: Path) -> str:

@@ -12,7 +12,15 @@ import numpy as np
 from colonnade import disk
 from colonnade.errors import ColonnadeError, InputError
 from colonnade.federation import Federation
-from colonnade.job_inputs import check_spot_check, read_model, read_plan, read_run, unseen
+from colonnade.job_inputs import (
+    check_spot_check,
+    keep_certificate,
+    keep_evaluation,
+    read_model,
+    read_plan,
+    read_run,
+    unseen,
+)
 from colonnade.node.files import read_federation_file
 from colonnade.node.predictions_file import predictions_csv
 from colonnade.node.state_folder import write_private
@@ -126,6 +134,7 @@ class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", f
             model, rows=self.rows, split=split, by=self.by, seed=self.seed, changed=self.changed
         )
         write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+        keep_evaluation(folder / self.model, report, split)
         return {"rows": report.n_evaluated, "cost": report.cost, "table": report.table, "saved": str(folder / self.out)}
 
 
@@ -180,6 +189,7 @@ class CertifyJob(msgspec.Struct, frozen=True, tag_field="do", tag="certify", for
         run = read_run(folder / self.run)
         found = federation.certify(run, rows=self.rows, seed=self.seed, changed=self.changed)
         write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+        keep_certificate(folder / self.run, run, found)
         return {"rows": found.rows, "certified": str(found), "saved": str(folder / self.out)}
 
 

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.contracts import JobView, Model, ModelPart, Roster, Rounding, Scaling, Script
+from colonnade.contracts import JobView, Model, ModelPart, Report, Roster, Rounding, Scaling, Script
 from colonnade.coreset import WeightedRows
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.evaluation.linear import linear_residuals
@@ -47,6 +47,7 @@ class MedianModel(msgspec.Struct, frozen=True, tag_field="kind", tag="median"):
 
     needs_label: ClassVar[bool] = True
     record: ClassVar[type[msgspec.Struct]] = MedianRecord
+    report: ClassVar[type[Report]] = MedianReport
 
     def parts(self, roster: Roster) -> dict[str, ModelPart]:
         """Give each party coefficients of zero: its columns do not matter."""

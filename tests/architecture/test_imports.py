@@ -6,6 +6,7 @@ HEAVY = (
     "pandas",
     "polars",
     "pyarrow",
+    "jinja2",
     "matplotlib",
     "grpc",
     "nvflare",
@@ -17,6 +18,8 @@ HEAVY = (
     "duckdb",
     "dask",
     "distributed",
+    "onnx",
+    "skops",
 )
 
 

@@ -30,7 +30,13 @@ def test_a_wheel_holds_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> N
     assert set(wheel.namelist()) == {str(path.relative_to(PACKAGE.parent)) for path in sources} | {
         f"{about}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE")
     }
-    assert {path.name for path in sources if path.suffix != ".py"} == {"py.typed", "authors.json"}
+    assert {path.name for path in sources if path.suffix != ".py"} == {
+        "py.typed",
+        "authors.json",
+        "page.html",
+        "page.css",
+        "page.js",
+    }
 
 
 def test_a_wheel_brings_the_command(wheel: zipfile.ZipFile) -> None:

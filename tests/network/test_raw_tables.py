@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
@@ -19,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 import colonnade as cn
 import command
 from network_trial import Trial, free_port
+from onnx_trial import fed, run_onnx, told
 
 RAW = Path(__file__).parents[2] / "examples" / "raw"
 L2 = 0.05
@@ -136,6 +138,7 @@ def test_from_raw_tables_to_predictions_by_key(tmp_path: Path) -> None:
         check_predictions(raw.folder / f"{party}-new-predictions.csv", pooled)
     assert re.search(r"job: \d rows have levels that were not there", of_new_rows["bank"])
     check_levels(raw.folder, learned)
+    check_exported_parts(raw)
 
 
 def merged(end: str = "") -> pd.DataFrame:
@@ -213,3 +216,18 @@ def check_levels(folder: Path, said: dict[str, str]) -> None:
     for path in elsewhere:
         assert not set(LEVELS) & set(re.findall(r"\w+", path.read_bytes().decode("latin-1"))), path.name
     assert cn.Run.load(folder / "plain").model.feature_names_in_[2] == "job#1"
+
+
+def check_exported_parts(raw: RawTables) -> None:
+    """Each party exports its part out of its own state folder; applied to raw columns, parts add up to predictions."""
+    delivered = pd.read_csv(raw.folder / "bank-new-predictions.csv")
+    new = merged("-new").set_index("customer").loc[delivered["customer"]]
+    new["opened"] = pd.to_datetime(new["opened"], format="%d.%m.%Y")
+    total = cn.LinearModel.load(raw.folder / "ridge").intercept_ + np.zeros(len(new))
+    for name in raw.names:
+        (part,) = (raw.folder / f"{name}-state").glob("part-*.json")
+        raw.command("export", str(part), "--party", name, "--out", str(raw.folder / f"{name}.onnx"))
+        model = onnx.load(raw.folder / f"{name}.onnx")
+        assert {each["party"] for each in told(model)["inputs"]} == {name}
+        total = total + run_onnx(model, fed(model, {name: new}))["prediction"]
+    assert np.allclose(total, delivered["prediction"], rtol=1e-6)

@@ -172,3 +172,60 @@ def test_diagnostics_say_how_steady_the_weights_are() -> None:
     assert found["size"] == 20
     assert 1 <= found["effective_size"] <= 20
     assert found["total_weight"] == 50
+
+
+def judged_run(task: Any = None) -> cn.Run[Any]:
+    rng = np.random.default_rng(0)
+    label = (
+        np.where(rng.random(200) < 0.5, "yes", "no") if isinstance(task, cn.Classification) else rng.normal(size=200)
+    )
+    federation = cn.Federation(cn.split_columns(rng.normal(size=(200, 4)), label, [2, 2]))
+    task, split = task or cn.Regression(l2=0.1), cn.HoldOut(0.3)
+    run = federation.fit(task, sampler=cn.ImportanceSampling(size=80), split=split, seed=3)
+    best = federation.fit(task, sampler=cn.AllRows(), split=split)
+    judged = [federation.evaluate(each.model, split=split) for each in (run, best)]
+    return run.with_findings(judged[0], all_rows=judged[1], certificate=federation.certify(run, rows=100))
+
+
+@pytest.mark.parametrize("task", [cn.Regression(l2=1 / 3), cn.Classification(l2=0.1), cn.KMeans(2)], ids=str)
+def test_findings_are_saved_with_the_run(tmp_path: Path, task: Any) -> None:
+    run = judged_run(task)
+    again = cn.Run.load(run.save(tmp_path / "run"))
+    assert again.findings == run.findings
+    assert again.findings.evaluation.n_evaluated == 60
+    assert again.findings.excess == run.findings.evaluation.cost / run.findings.all_rows.cost - 1
+
+
+def test_what_is_found_later_joins_what_was_found_before() -> None:
+    run = judged_run()
+    other = run.with_findings(run.findings.all_rows)
+    assert other.findings.evaluation == run.findings.all_rows
+    assert other.findings.certificate == run.findings.certificate
+    assert run.findings.evaluation != run.findings.all_rows
+
+
+def test_what_is_found_when_it_is_first_read_is_not_found_by_adding_findings() -> None:
+    rng = np.random.default_rng(0)
+    federation = cn.Federation(cn.split_columns(rng.normal(size=(50, 4)), rng.normal(size=50), [2, 2]))
+    run = federation.fit(cn.Regression(l2=0.1), sampler=cn.ImportanceSampling(size=20))
+    judged = run.with_findings(federation.evaluate(run.model))
+    assert callable(vars(judged)["errors"])
+    assert judged.errors is not None
+
+
+def test_findings_of_another_kind_are_refused() -> None:
+    run = judged_run()
+    with pytest.raises(cn.InputError, match=r"`evaluation` is a ClusteringReport.*RegressionReport\. Pass what"):
+        run.with_findings(judged_run(cn.KMeans(2)).findings.evaluation)
+    with pytest.raises(cn.InputError, match=r"`certificate` is a RegressionReport\. Pass what Federation\.certify"):
+        run.with_findings(certificate=run.findings.evaluation)
+
+
+@pytest.mark.parametrize(
+    "written", ['{"evaluation": {"cost": 1}}', "[]", '{"certificate": 3}', '{"evaluation": "fine"}', "{"]
+)
+def test_findings_that_cannot_be_read_are_named(tmp_path: Path, written: str) -> None:
+    folder = judged_run().save(tmp_path / "run")
+    (folder / "findings.json").write_text(written)
+    with pytest.raises(cn.InputError, match="not a readable run"):
+        cn.Run.load(folder)

@@ -5,11 +5,11 @@ from typing import Annotated
 import msgspec
 import typer
 
-from colonnade.cli.console import JsonFlag, round_progress, show, show_json
+from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
 from colonnade.cli.evaluate import ChangedOption
 from colonnade.cli.job import JobFile, read_job
 from colonnade.cli.report import SavedRun
-from colonnade.job_inputs import read_run
+from colonnade.job_inputs import keep_certificate, read_run
 
 RowsOption = Annotated[int, typer.Option("--rows", min=1, help="How many rows to draw for the audit.")]
 SeedOption = Annotated[int, typer.Option("--seed", min=0, help="Seed for drawing them.")]
@@ -34,8 +34,11 @@ def command(
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         found = federation.certify(run, rows=rows, seed=seed, changed=changed)
+    is_kept = keep_certificate(run_folder, run, found)
     if json:
         show_json({**msgspec.to_builtins(found), "trusted": found.trusted})
         return
     show(f"{found}.")
     show(f"\nWhat the audit sent:\n{federation.sent}")
+    if is_kept:
+        say(f"Kept with the run in {run_folder}: `colonnade report` shows it.")

@@ -1,5 +1,6 @@
 """Where words go: results to stdout, talk and progress to stderr."""
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ import msgspec
 import typer
 from rich.console import Console
 
+from colonnade.disk import PRIVATE
 from colonnade.errors import InputError
 from colonnade.node.terminal import printable
 from colonnade.node.terminal import say as say
@@ -40,11 +42,12 @@ def show_json(value: Any) -> None:
     typer.echo(msgspec.json.encode(value, enc_hook=lambda array: array.tolist()).decode())
 
 
-def write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet."""
+def write_new(path: Path, content: str | bytes) -> None:
+    """Write a file that is not there yet; bytes, in which a model is, only for its owner to read."""
+    mode = PRIVATE if isinstance(content, bytes) else 0o666
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+        with open(path, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
     except FileExistsError:
         raise InputError(f"{path} is there already, and would be lost. Name another file with --out.") from None
     except OSError as error:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
-from colonnade.cli.console import JsonFlag, round_progress, show, show_json
+from colonnade.cli.console import JsonFlag, round_progress, say, show, show_json
 from colonnade.cli.job import (
     BitsOption,
     FractionOption,
@@ -16,7 +16,7 @@ from colonnade.cli.job import (
     with_split,
 )
 from colonnade.evaluation.classes.reports import ClassificationReport
-from colonnade.job_inputs import read_model, unseen
+from colonnade.job_inputs import keep_evaluation, read_model, unseen
 from colonnade.ledger import aligned
 
 RowsOption = Annotated[
@@ -57,7 +57,8 @@ def command(
 ) -> None:
     """Compute a saved model's cost on all rows of a job's parties, or estimate it from a sample.
 
-    If the run held out rows, or an option here does, only those rows are evaluated.
+    If the run held out rows, or an option here does, only those rows are evaluated. What is found of a run's own rows
+    is kept with the run: `colonnade report` shows it.
 
     Example: colonnade evaluate examples/bank/job.toml run
     """
@@ -71,6 +72,7 @@ def command(
         report = federation.evaluate(model, rows=rows, split=split, bits=bits, by=by, seed=seed, changed=changed)
     ledger = federation.sent
     values = msgspec.to_builtins(report)
+    is_kept = keep_evaluation(run_folder, report, split)
     if json:
         show_json({**values, "split": split, "units": ledger.units, "bytes": ledger.bytes})
         return
@@ -84,6 +86,8 @@ def command(
     if isinstance(report, ClassificationReport):
         show(f"\n{report.tables()}")
     show(f"\nWhat was sent:\n{ledger}")
+    if is_kept:
+        say(f"Kept with the run in {run_folder}.")
 
 
 def _text(value: object) -> str:

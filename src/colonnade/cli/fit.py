@@ -15,7 +15,7 @@ from colonnade.cli.job import (
     read_job,
     with_split,
 )
-from colonnade.cli.show import Comparison, show_run
+from colonnade.cli.show import show_run
 from colonnade.federation import Federation
 from colonnade.job_inputs import check_spot_check, read_plan
 from colonnade.ledger import Ledger
@@ -78,17 +78,20 @@ def command(
         else:
             run = federation.fit(job.task, plan=planned, seed=job.seed)
         run = run if spot_check is None else federation.spot_check(run, rows=spot_check)
-        comparison = _compare(federation, run, excess=excess) if excess or run.split is not None else None
-    show_run(run, out, comparison, json=json)
+        sent_since = None
+        if excess or run.split is not None:
+            run, sent_since = _judged(federation, run, excess=excess)
+    show_run(run, out, sent_since, json=json)
     if planned is not None and not json:
-        show(f"\n{compared(planned, run, None if comparison is None else comparison.excess)}")
+        show(f"\n{compared(planned, run, run.findings.excess)}")
 
 
-def _compare(federation: Federation, run: Run[Any], *, excess: bool) -> Comparison:
-    report = federation.evaluate(run.model, split=run.split)
+def _judged(federation: Federation, run: Run[Any], *, excess: bool) -> tuple[Run[Any], Ledger]:
+    """Evaluate the model, beside one of all rows where asked; tell what that sent."""
+    run = run.with_findings(federation.evaluate(run.model, split=run.split))
     if not excess:
-        return Comparison(report, None, federation.sent)
+        return run, federation.sent
     sent = [*federation.sent]
     full: Run[Any] = federation.fit(run.task, sampler=AllRows(), split=run.split, seed=run.seed)
-    best = federation.evaluate(full.model, split=run.split).cost
-    return Comparison(report, best, Ledger([*sent, *full.ledger, *federation.sent]))
+    run = run.with_findings(all_rows=federation.evaluate(full.model, split=run.split))
+    return run, Ledger([*sent, *full.ledger, *federation.sent])

@@ -11,22 +11,47 @@ from colonnade.cli.job import read_job
 from colonnade.cli.show import run_summary, run_text
 from colonnade.disclosure import Disclosure
 from colonnade.errors import DisclosureWarning, InputError
+from colonnade.planning.records import Plan
 from colonnade.run import Run
 
 SavedRun = Annotated[Path, typer.Argument(help="Folder of a saved run, from `fit --out`.", metavar="RUN")]
-RunOrJob = Annotated[
-    Path, typer.Argument(help="Folder of a saved run; with --disclosure also a job file.", metavar="RUN|JOB.toml")
+RunsOrJob = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Folder of a saved run, and of others to compare it with; with --disclosure also a job file.",
+        metavar="RUN...|JOB.toml",
+    ),
+]
+PageOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Write a page for people: one HTML file, which loads nothing.")
+]
+PlanOption = Annotated[Path | None, typer.Option("--plan", help="The plan of the run: the page shows its frontier.")]
+SheetOption = Annotated[
+    Path | None, typer.Option("--dpia", help="Write the disclosure sheet for a privacy officer, as Markdown.")
 ]
 DisclosureFlag = Annotated[
     bool, typer.Option("--disclosure", help="Print the disclosure sheet: who learned what about whom.")
 ]
 
 
-def command(run_folder: RunOrJob, disclosure: DisclosureFlag = False, json: JsonFlag = False) -> None:
-    """Show a saved run again, or who learned what in it (or would, in a job that is not run yet).
+def command(
+    run_folders: RunsOrJob,
+    out: PageOption = None,
+    plan: PlanOption = None,
+    dpia: SheetOption = None,
+    disclosure: DisclosureFlag = False,
+    json: JsonFlag = False,
+) -> None:
+    """Show a saved run again, or who learned what in it (or would, in a job that is not run yet); or write its page.
 
-    Example: colonnade report run --disclosure
+    Example: colonnade report run -o page.html
     """
+    if out is not None or dpia is not None:
+        _write(run_folders, out, plan, dpia, json=json)
+        return
+    if plan is not None or len(run_folders) > 1:
+        raise InputError("Several runs, and a plan, are shown on a page. Add -o page.html.")
+    run_folder = run_folders[0]
     if disclosure:
         sheet = _planned(run_folder) if run_folder.is_file() else Run.load(run_folder).disclosure
         show(sheet.to_json() if json else str(sheet))
@@ -40,6 +65,22 @@ def command(run_folder: RunOrJob, disclosure: DisclosureFlag = False, json: Json
         show_json(run_summary(run, run_folder))
     else:
         show(run_text(run))
+
+
+def _write(folders: list[Path], out: Path | None, plan: Path | None, dpia: Path | None, *, json: bool) -> None:
+    from colonnade.report import write_dpia, write_report
+
+    runs = [Run.load(folder) for folder in folders]
+    written = {}
+    if out is not None:
+        written["page"] = write_report(runs, out, None if plan is None else Plan.load(plan))
+    if dpia is not None:
+        written["dpia"] = write_dpia(runs[0], dpia)
+    if json:
+        show_json({what: str(file) for what, file in written.items()})
+        return
+    for file in written.values():
+        show(f"Written to {file}")
 
 
 def _planned(job_file: Path) -> Disclosure:

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from colonnade.cells import html_table
+
 # Of each test, the chance that it doubts an honest run.
 FALSE_ALARMS = 0.01
 _TABLES = {
@@ -97,16 +99,21 @@ class Certificate(msgspec.Struct, frozen=True):
         return self.draws_p >= FALSE_ALARMS and (self.gradient_p is None or self.gradient_p >= FALSE_ALARMS)
 
     def __str__(self) -> str:
+        return "; ".join(self._words())
+
+    def _repr_html_(self) -> str:
+        title = "Certificate" if self.trusted else "Certificate that doubts the run"
+        return html_table(title, (), [(words,) for words in self._words()], ())
+
+    def _words(self) -> list[str]:
         low, high = self.cost_interval
-        return "; ".join(
-            [
-                f"cost {_number(self.cost)}, between {_number(low)} and {_number(high)} with 95 % confidence",
-                _excess_words(self),
-                *_doubts(self),
-                _TABLES[self.table],
-                f"{_size(self.run_bytes + self.bytes)} sent, {_size(self.bytes)} of it for this check",
-            ]
-        )
+        return [
+            f"cost {_number(self.cost)}, between {_number(low)} and {_number(high)} with 95 % confidence",
+            _excess_words(self),
+            *_doubts(self),
+            _TABLES[self.table],
+            f"{_size(self.run_bytes + self.bytes)} sent, {_size(self.bytes)} of it for this check",
+        ]
 
 
 def _excess_words(found: Certificate) -> str:

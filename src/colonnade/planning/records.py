@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from colonnade.cells import html_table
 from colonnade.contracts import PartyCard
 from colonnade.errors import InputError
 from colonnade.ledger import Entry, aligned
@@ -18,6 +19,9 @@ from colonnade.storage import MAX_JSON_BYTES, AnyPath, read_file
 from colonnade.tasks import PaperTask
 
 FORMAT = 3
+# Of a table of what budgets would buy, and which of its columns are numbers.
+FRONTIER = ("bytes", "excess", "between", "and", "rows", "sampler", "step", "")
+FRONTIER_NUMBERS = frozenset({0, 1, 2, 3, 4, 6})
 Amount = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
@@ -281,6 +285,11 @@ class Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         ]
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        title = f"Plan: {self.chosen.sampler}, {self.chosen.solver}"
+        notes = [self.why, *self._expected(), f"{self.bytes:,} bytes, {self.pilot_bytes:,} of them sent by the pilot."]
+        return html_table(title, FRONTIER, _frontier_lines(self), FRONTIER_NUMBERS, notes)
+
     def _expected(self) -> list[str]:
         if self.unclear:
             return [f"Expected excess: not known. {self.unclear}"]
@@ -300,8 +309,11 @@ def _r2(value: float) -> str:
 
 def frontier_table(plan: Plan) -> str:
     """Lay out the frontier, one line a choice."""
-    header = ("bytes", "excess", "between", "and", "rows", "sampler", "step", "")
-    lines = [
+    return aligned([FRONTIER, *_frontier_lines(plan)], numbers=FRONTIER_NUMBERS)
+
+
+def _frontier_lines(plan: Plan) -> list[tuple[str, ...]]:
+    return [
         (
             f"{plan.pilot_bytes + choice.bytes:,}",
             percent(choice.excess.mean),
@@ -314,7 +326,6 @@ def frontier_table(plan: Plan) -> str:
         )
         for choice in plan.frontier
     ]
-    return aligned([header, *lines], numbers={0, 1, 2, 3, 4, 6})
 
 
 def fingerprint(plan: Plan) -> str:

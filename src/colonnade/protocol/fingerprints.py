@@ -62,6 +62,12 @@ class Tables(msgspec.Struct, frozen=True):
         shown = (f"{name}={getattr(self, name)!r}" for name in self.__struct_fields__ if name != "preparations")
         return f"Tables({', '.join(shown)})"
 
+    def of(self, party: str) -> "Tables":
+        """Keep what is of this party."""
+        told = (self.fingerprints, self.prepared, self.preparations)
+        fingerprints, prepared, fitted = ({party: each[party]} if party in each else {} for each in told)
+        return Tables(self.rows, fingerprints, self.alignment, prepared, fitted)
+
     def compared(self, now: "Tables") -> Seen | None:
         """Say whether these are the tables of now, or have changed, or others; None where nobody can tell."""
         if self.alignment is not None and now.alignment is not None and self.alignment != now.alignment:

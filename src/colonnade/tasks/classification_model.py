@@ -9,7 +9,8 @@ import numpy.typing as npt
 from msgspec import Meta
 from msgspec.structs import replace
 
-from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.cells import MOST_COLUMNS, html_table
+from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.reports import ClassificationReport, classification_report
 from colonnade.evaluation.classes.server import (
@@ -33,6 +34,7 @@ from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names, references
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 from colonnade.tasks.penalty_path import RegularisationPath
+from colonnade.tasks.to_onnx import models as to_onnx
 
 COEFFICIENT = "coefficient"  # its column in model.arrow; of more classes than two, one each with its number
 
@@ -89,6 +91,7 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
 
     needs_label: ClassVar[bool] = True
     record: ClassVar[type[msgspec.Struct]] = ClassificationRecord
+    report: ClassVar[type[Report]] = ClassificationReport
 
     def __post_init__(self) -> None:
         lines, d = n_lines(self.classes_), len(self.feature_names_in_)
@@ -124,6 +127,7 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
             self.feature_names_in_[here],
             parts_={party: self.parts_[party]},
             scale_=None if self.scale_ is None else self.scale_[here].copy(),
+            learned_from_=None if self.learned_from_ is None else self.learned_from_.of(party),
         )
 
     def logits(self, features: Floats) -> Floats:
@@ -209,12 +213,19 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
 
     def table(self) -> str:
         """Lay out the coefficients, and how a penalty was chosen, for people."""
+        cells = self._cells()
+        table = aligned(cells, numbers=range(1, len(cells[0]))) + references(self)
+        return table if self.path is None else f"{table}\n\n{self.path}"
+
+    def _repr_html_(self) -> str:
+        head, *lines = (line[:MOST_COLUMNS] for line in self._cells())
+        title = f"Classification of {len(self.classes_):,} classes"
+        return html_table(title, head, lines, range(1, len(head)), filter(None, [references(self).strip()]))
+
+    def _cells(self) -> list[tuple[str, ...]]:
         names = [str(self.classes_[-1])] if len(self.classes_) == 2 else list(map(str, self.classes_))
         lines = [("(intercept)", self.intercept_), *zip(own_names(self), self.coef_.T, strict=True)]
-        cells = [(name, *(f"{value:.6g}" for value in values)) for name, values in lines]
-        table = aligned([("feature", *names), *cells], numbers=range(1, 1 + len(names)))
-        table += references(self)
-        return table if self.path is None else f"{table}\n\n{self.path}"
+        return [("feature", *names), *((name, *(f"{value:.6g}" for value in values)) for name, values in lines)]
 
     def to_sklearn(self) -> Any:
         """Make a fitted `sklearn.linear_model.LogisticRegression` that predicts the same.
@@ -223,6 +234,26 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         """
         make = partial(to_sklearn.logistic_regression, self.coef_, self.intercept_, self.classes_)
         return to_sklearn.behind_preparation(make, self)
+
+    def to_onnx(self) -> Any:
+        """Make an `onnx.ModelProto` that predicts the same.
+
+        It has one input a column, of float64; where parties of one process prepared their columns, these as they came.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its outputs are `label`, (rows,), `probabilities`, (rows, n_classes), and `logits`: those of all `part`, and
+            the intercept, add up to the whole's.
+
+        Examples
+        --------
+        >>> import numpy as np, onnx, colonnade as cn
+        >>> model = cn.ClassificationModel(np.array([[1.0, 2.0]]), np.array([-3.0]), ("no", "yes"), ("rain", "wind"))
+        >>> [each.name for each in model.to_onnx().graph.output]
+        ['label', 'probabilities', 'logits']
+        """
+        return to_onnx.classification(self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder of `model.json` and `model.arrow`, whole or not at all.

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.cells import MOST_COLUMNS, html_table
+from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.clustering import nearest_center_distances
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
@@ -23,6 +24,7 @@ from colonnade.storage import AnyPath, Folder, write_folder
 from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
+from colonnade.tasks.to_onnx import models as to_onnx
 
 CENTRE = "centre_"  # the first part of their columns' names in model.arrow
 
@@ -64,6 +66,7 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
 
     needs_label: ClassVar[bool] = False
     record: ClassVar[type[msgspec.Struct]] = KMeansRecord
+    report: ClassVar[type[Report]] = ClusteringReport
 
     def __post_init__(self) -> None:
         centers, n_features = self.cluster_centers_, len(self.feature_names_in_)
@@ -90,7 +93,8 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         here = columns_of(self.parts_, party)
         scale = None if self.scale_ is None else self.scale_[here].copy()
         centers = self.cluster_centers_[:, here].copy()
-        return KMeansModel(centers, self.feature_names_in_[here], scale, {party: self.parts_[party]})
+        tables = None if self.learned_from_ is None else self.learned_from_.of(party)
+        return KMeansModel(centers, self.feature_names_in_[here], scale, {party: self.parts_[party]}, tables)
 
     def predict(self, X: npt.ArrayLike) -> Rows:
         """Find the nearest centre of rows that are all in one place.
@@ -161,12 +165,20 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
 
     def table(self) -> str:
         """Lay out the centres, a column each, for people; their numbers are those of predictions."""
+        cells = self._cells()
+        return aligned(cells, numbers=range(1, len(cells[0])))
+
+    def _repr_html_(self) -> str:
+        head, *lines = (line[:MOST_COLUMNS] for line in self._cells())
+        return html_table(f"{len(self.cluster_centers_):,} centres", head, lines, range(1, len(head)))
+
+    def _cells(self) -> list[tuple[str, ...]]:
         header = ("feature", *(f"centre {number}" for number in range(len(self.cluster_centers_))))
         lines = [
             (name, *(f"{value:.4g}" for value in values))
             for name, values in zip(own_names(self), self.cluster_centers_.T, strict=True)
         ]
-        return aligned([header, *lines], numbers=range(1, len(header)))
+        return [header, *lines]
 
     def to_sklearn(self) -> Any:
         """Make a fitted `sklearn.cluster.KMeans` that predicts the same, behind a `StandardScaler` if there is a scale.
@@ -175,6 +187,26 @@ class KMeansModel(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", e
         two centres as rounding can tell may go to either. Of prepared columns it is a pipeline, as a `LinearModel`'s.
         """
         return to_sklearn.behind_preparation(partial(to_sklearn.kmeans, self.cluster_centers_, self.scale_), self)
+
+    def to_onnx(self) -> Any:
+        """Make an `onnx.ModelProto` that finds the same clusters.
+
+        It has one input a column, of float64; where parties of one process prepared their columns, these as they came.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its outputs are `label`, (rows,), `distances` to the centres, (rows, n_clusters), and `squared_distances`:
+            those of all `part` add up to the whole's.
+
+        Examples
+        --------
+        >>> import numpy as np, onnx, colonnade as cn
+        >>> model = cn.KMeansModel(np.array([[0.0, 0.0], [9.0, 9.0]]), ("distance", "wind"))
+        >>> [each.name for each in model.to_onnx().graph.output]
+        ['label', 'distances', 'squared_distances']
+        """
+        return to_onnx.kmeans(self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder, as `LinearModel.save` does."""

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.cells import html_table
+from colonnade.contracts import ModelPart, Report, Roster, Rounding, Script
 from colonnade.errors import InputError
 from colonnade.evaluation.linear import linear_predictions, linear_residuals
 from colonnade.evaluation.masked.server import AppliedModel, deliver_masked, masked_losses
@@ -24,8 +25,10 @@ from colonnade.tasks import to_sklearn
 from colonnade.tasks.model_columns import check_parts, check_scale, columns_of, matrix, own_names, references
 from colonnade.tasks.model_files import MODEL, SCALE, ModelRecord, check_columns_of_file, load_as, pack
 from colonnade.tasks.penalty_path import RegularisationPath
+from colonnade.tasks.to_onnx import models as to_onnx
 
 COEFFICIENT = "coefficient"  # its column in model.arrow
+HEAD = ("feature", "coefficient")
 
 
 class LinearRecord(ModelRecord, kw_only=True, tag_field="kind", tag="linear"):
@@ -76,6 +79,7 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
 
     needs_label: ClassVar[bool] = True
     record: ClassVar[type[msgspec.Struct]] = LinearRecord
+    report: ClassVar[type[Report]] = RegressionReport
 
     def __post_init__(self) -> None:
         if self.coef_.shape != (len(self.feature_names_in_),) or not np.isfinite([*self.coef_, self.intercept_]).all():
@@ -103,6 +107,7 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
             self.feature_names_in_[here],
             parts_={party: self.parts_[party]},
             scale_=None if self.scale_ is None else self.scale_[here].copy(),
+            learned_from_=None if self.learned_from_ is None else self.learned_from_.of(party),
         )
 
     def predict(self, X: npt.ArrayLike) -> Floats:
@@ -166,10 +171,15 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
 
     def table(self) -> str:
         """Lay out the coefficients, and how a penalty was chosen, for people."""
-        named = [("(intercept)", self.intercept_), *zip(own_names(self), self.coef_, strict=True)]
-        table = aligned([("feature", "coefficient"), *((name, f"{value:.6g}") for name, value in named)], numbers={1})
-        table += references(self)
+        table = aligned([HEAD, *self._cells()], numbers={1}) + references(self)
         return table if self.path is None else f"{table}\n\n{self.path}"
+
+    def _repr_html_(self) -> str:
+        return html_table("Linear model", HEAD, self._cells(), {1}, filter(None, [references(self).strip()]))
+
+    def _cells(self) -> list[tuple[str, str]]:
+        named = [("(intercept)", self.intercept_), *zip(own_names(self), self.coef_, strict=True)]
+        return [(name, f"{value:.6g}") for name, value in named]
 
     def to_sklearn(self) -> Any:
         """Make a fitted `sklearn.linear_model.LinearRegression` that predicts the same.
@@ -177,6 +187,26 @@ class LinearModel(msgspec.Struct, frozen=True, tag_field="kind", tag="linear", e
         Where parties of one process prepared their columns, it is a pipeline, of frames with the columns as they came.
         """
         return to_sklearn.behind_preparation(partial(to_sklearn.linear_regression, self.coef_, self.intercept_), self)
+
+    def to_onnx(self) -> Any:
+        """Make an `onnx.ModelProto` that predicts the same.
+
+        It has one input a column, of float64; where parties of one process prepared their columns, these as they came.
+
+        Returns
+        -------
+        onnx.ModelProto
+            Its output is `prediction`, (rows,). Those of all `part`, and the intercept, add up to the whole's.
+
+        Examples
+        --------
+        >>> import numpy as np, onnx, colonnade as cn
+        >>> model = cn.LinearModel(np.array([1.0, 2.0]), 0.5, ("distance", "wind"))
+        >>> graph = model.to_onnx().graph  # onnx.save(model.to_onnx(), "delay.onnx") keeps it
+        >>> [each.name for each in graph.input], [each.name for each in graph.output]
+        (['distance', 'wind'], ['prediction'])
+        """
+        return to_onnx.linear(self)
 
     def save(self, path: AnyPath) -> Folder:
         """Write the model to a folder of `model.json` and `model.arrow`, whole or not at all.

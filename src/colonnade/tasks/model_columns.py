@@ -127,6 +127,23 @@ def own_names(model: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def preparation_of(model: Any, party: str) -> Preparation | None:
+    """Read how a party's columns were made, where a model has that; it must make the columns that the model has."""
+    fitted = None if model.learned_from_ is None else model.learned_from_.preparations.get(party)
+    if fitted is None:
+        return None
+    preparation = Preparation.from_json(fitted.encode())
+    names, told = model.feature_names_in_[columns_of(model.parts_, party)], preparation.names
+    # Levels may have been told, and where parties use one name, the party stands before it.
+    made = list(zip_longest(names, told, preparation.own_names))
+    if not all(name in (one, own, f"{party}.{one}", f"{party}.{own}") for name, one, own in made):
+        raise InputError(
+            f"The model's preparation of columns of {party!r} makes other columns than the model has. Take the model's "
+            "files as they were written, or learn it again."
+        )
+    return preparation
+
+
 def references(model: Any) -> str:
     """Say which levels have no column, where a model has what its parties learned of these: a line below its table."""
     tables = model.learned_from_

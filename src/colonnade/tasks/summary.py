@@ -1,6 +1,5 @@
 """Coefficients with their standard errors, as statisticians expect them: printed, in a notebook, as a frame."""
 
-import html
 import math
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ import numpy as np
 import scipy
 from msgspec.structs import replace
 
+from colonnade.cells import html_table
 from colonnade.contracts import LinearTask, LogisticTask
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, StandardErrors, Variances
 from colonnade.errors import AssumptionWarning, InputError, UnsupportedError
@@ -122,15 +122,8 @@ class Summary(msgspec.Struct, frozen=True):
         return "\n".join([self._title(), "", table, "", *self._all_notes()])
 
     def _repr_html_(self) -> str:
-        head, *lines = ([html.escape(in_a_line(cell)) for cell in line] for line in self._cells())
-        rows = [
-            "".join(f'<td style="text-align:{_side(i)}">{cell}</td>' for i, cell in enumerate(row)) for row in lines
-        ]
-        names = "".join(f'<th style="text-align:{_side(i)}">{cell}</th>' for i, cell in enumerate(head))
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self._all_notes())
-        title = html.escape(self._title())
-        return f"<p>{title}</p><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{notes}"
+        head, *lines = self._cells()
+        return html_table(self._title(), head, lines, range(2, 9), self._all_notes())
 
     def to_pandas(self) -> Any:
         """Give a `pandas.DataFrame` with a line a coefficient, by party and feature.
@@ -174,10 +167,6 @@ def _numbers(each: Coefficient) -> tuple[str, ...]:
     numbers = (each.standard_error, each.statistic, each.p_value, each.low, each.high)
     error, statistic, p, low, high = (math.nan if number is None else number for number in numbers)
     return f"{error:.4g}", f"{statistic:.2f}", "<0.0001" if p < 1e-4 else f"{p:.4f}", f"{low:.5g}", f"{high:.5g}"
-
-
-def _side(column: int) -> str:
-    return "left" if column < 2 else "right"
 
 
 def summarise(

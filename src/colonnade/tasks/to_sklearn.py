@@ -8,10 +8,33 @@ import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.protocol.fingerprints import Tables
-from colonnade.tasks.model_columns import columns_of, given_names
+from colonnade.preparation.preparation import Preparation
+from colonnade.tasks.model_columns import columns_of, given_names, preparation_of
 
 Names = tuple[str, ...] | None
+
+
+def skops_types() -> list[str]:
+    """Name the types of `to_sklearn` that skops does not know, to be passed to ``skops.io.load(..., trusted=...)``.
+
+    They are what pipelines of prepared columns read these with; whoever changes a file of such a pipeline can make it
+    predict otherwise, and nothing else. A file with any other type is refused.
+
+    Returns
+    -------
+    list of str
+        Their full names.
+
+    Examples
+    --------
+    >>> import numpy as np, skops.io, colonnade as cn
+    >>> model = cn.LinearModel(np.array([1.0, 2.0]), 0.5, ("distance", "wind"))
+    >>> stored = skops.io.dumps(model.to_sklearn())  # skops.io.dump(model.to_sklearn(), "delay.skops") keeps it
+    >>> skops.io.loads(stored, trusted=cn.skops_types()).intercept_
+    0.5
+    """
+    steps = "colonnade.preparation.steps"
+    return [f"{steps}.ColumnStep", f"{steps}.GivenNames", f"{steps}.level_name", "numpy.dtype"]
 
 
 def linear_regression(coef: Floats, intercept: float, names: Names) -> Any:
@@ -64,19 +87,17 @@ def behind_preparation(make: Callable[[Names], Any], model: Any) -> Any:
     from sklearn.pipeline import FeatureUnion, Pipeline
 
     own = {party: names[columns_of(parts, party)] for party in parts}
-    _check_no_clash(own, tables)
-    steps = [(party, _columns_of(party, own[party], tables)) for party in parts if own[party]]
+    prepared = {party: preparation_of(model, party) for party in parts if own[party]}
+    _check_no_clash(own, prepared)
+    steps = [(party, _columns(own[party], preparation)) for party, preparation in prepared.items()]
     return Pipeline([("prepare", FeatureUnion(steps)), ("model", make(None))])
 
 
-def _check_no_clash(names: Mapping[str, tuple[str, ...]], tables: Tables) -> None:
+def _check_no_clash(names: Mapping[str, tuple[str, ...]], prepared: Mapping[str, Preparation | None]) -> None:
     """Require that no column of a frame would have to be two parties' at once."""
-    from colonnade.preparation.preparation import Preparation
-
     holders: dict[str, str] = {}
-    for party, own in names.items():
-        fitted = tables.preparations.get(party)
-        raw = own if fitted is None else [each.column for each in Preparation.from_json(fitted.encode()).columns]
+    for party, preparation in prepared.items():
+        raw = names[party] if preparation is None else [each.column for each in preparation.columns]
         for column in raw:
             if holders.setdefault(column, party) != party:
                 raise InputError(
@@ -85,20 +106,10 @@ def _check_no_clash(names: Mapping[str, tuple[str, ...]], tables: Tables) -> Non
                 )
 
 
-def _columns_of(party: str, names: tuple[str, ...], tables: Tables) -> Any:
+def _columns(names: tuple[str, ...], preparation: Preparation | None) -> Any:
     from colonnade.preparation.pipeline import column_transformer, columns_as_they_are
-    from colonnade.preparation.preparation import Preparation
 
-    fitted = tables.preparations.get(party)
-    if fitted is None:
-        return columns_as_they_are(names)
-    preparation = Preparation.from_json(fitted.encode())
-    if names not in (preparation.names, preparation.own_names):
-        raise InputError(
-            f"The model's preparation of columns of {party!r} makes other columns than the model has. Take the model's "
-            "files as they were written, or learn it again."
-        )
-    return column_transformer(preparation)
+    return columns_as_they_are(names) if preparation is None else column_transformer(preparation)
 
 
 def _fitted_kmeans(centers: Floats) -> Any:

@@ -62,6 +62,22 @@ def test_a_chosen_penalty_is_printed_with_its_path(job: Callable[..., str]) -> N
     assert path["chosen"] in path["points"]
 
 
+def test_report_writes_a_page_and_a_sheet_for_a_privacy_officer(job: Callable[..., str], tmp_path: Path) -> None:
+    saved, page, sheet = (str(tmp_path / name) for name in ("run", "page.html", "sheet.md"))
+    run("fit", job(), "--out", saved)
+    written = run("report", saved, "-o", page, "--dpia", sheet)
+    assert (written.returncode, written.stdout) == (0, f"Written to {page}\nWritten to {sheet}\n")
+    assert Path(page).read_text().startswith("<!doctype html>")
+    assert "## Who learned what about whom" in Path(sheet).read_text()
+    beside = run("report", saved, saved, "-o", page, "--json")
+    assert json.loads(beside.stdout) == {"page": page}
+    assert "The runs beside each other" in Path(page).read_text()
+    several = run("report", saved, saved)
+    assert (several.returncode, "Add -o page.html" in several.stderr) == (3, True)
+    refused = run("report", saved, "-o", job())
+    assert (refused.returncode, "would be lost" in refused.stderr) == (3, True)
+
+
 def test_report_shows_a_saved_run_again_and_its_disclosure_sheet(job: Callable[..., str], tmp_path: Path) -> None:
     saved = str(tmp_path / "run")
     fitted = run("fit", job(), "--out", saved)
@@ -283,6 +299,26 @@ def test_a_classification_from_fit_to_predictions(job: Callable[..., str], tmp_p
     delivered = tmp_path / "shop.csv"
     assert run("predict", file, saved, "--to", "shop", "--out", str(delivered)).returncode == 0
     assert pd.read_csv(delivered)["class"].tolist() == written["class"].tolist()
+
+
+def test_what_is_found_of_a_run_s_own_rows_is_kept_with_it(job: Callable[..., str], tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    saved = str(folder)
+    run("fit", job(), "--test-fraction", "0.25", "--out", saved)
+    fitted = cn.Run.load(folder)
+    assert fitted.findings.evaluation.n_evaluated == 200
+    assert "On 200 held-out rows: R2" in run("report", saved).stdout
+    run("evaluate", job(), saved, "--test-fraction", "0.5")  # other rows than those held out
+    assert cn.Run.load(folder).findings == fitted.findings
+    told = run("certify", job(), saved)
+    assert "Kept with the run" in told.stderr
+    certified = cn.Run.load(folder)
+    assert certified.findings.certificate is not None
+    assert certified.findings.evaluation == fitted.findings.evaluation
+    assert "Certificate: cost" in run("report", saved).stdout
+    again = run("evaluate", job(), saved, "--rows", "50")
+    assert "Kept with the run" in again.stderr
+    assert cn.Run.load(folder).findings.evaluation.cost_interval is not None
 
 
 def test_evaluate_and_certify_say_on_which_table_they_ran(job: Callable[..., str], tmp_path: Path) -> None:

@@ -56,6 +56,7 @@ def test_three_parties_and_a_server(tmp_path: Path) -> None:
     ]
     federation = cn.Federation(here)
     certificate = msgspec.json.decode((tmp_path / "certificate.json").read_bytes(), type=cn.Certificate)
+    assert (saved.findings.certificate, saved.findings.evaluation.cost) == (certificate, done[1]["cost"])
     assert certificate.table == "same"
     # Another process knows tables by other fingerprints.
     assert msgspec.structs.replace(certificate, table=None) == federation.certify(saved, rows=200)

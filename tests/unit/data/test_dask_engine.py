@@ -151,7 +151,7 @@ def test_a_federation_one_of_whose_parties_has_a_cluster(path: Path, cluster: An
     there = cn.Federation([cn.Party("bank", path, label="y", engine=engine), other])
     for task in (cn.Regression(l2=0.1, standardize=True), cn.KMeans(3)):
         job: dict[str, Any] = {"sampler": cn.ImportanceSampling(300), "split": cn.HoldOut(0.2), "seed": 2}
-        runs = [federation.fit(task, **job) for federation in (here, there)]
+        runs: list[cn.Run[Any]] = [federation.fit(task, **job) for federation in (here, there)]
         assert runs[0].coreset.rows.tobytes() == runs[1].coreset.rows.tobytes()
         assert runs[0].coreset.weights.tobytes() == runs[1].coreset.weights.tobytes()
         reports = [federation.evaluate(run.model) for federation, run in zip((here, there), runs, strict=True)]

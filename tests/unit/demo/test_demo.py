@@ -47,12 +47,16 @@ def test_the_organisations_find_the_flights_that_all_have(tables: dict[str, pd.D
 
 @pytest.mark.filterwarnings("ignore:.*wind_speed")  # of few flights, only some that are held out lack it
 def test_lateness_is_told_with_an_interval_and_standard_errors(files: dict[str, Path]) -> None:
-    run, held_out = learn_lateness(files, seed=0)
+    runs = learn_lateness(files, seed=0)
+    assert [len(run.coreset) for run in runs] == [4000, 2000, 1000]
+    assert runs[0].findings.certificate is not None
+    assert all(run.findings.all_rows == runs[0].findings.all_rows is not None for run in runs)
+    held_out = runs[0].findings.evaluation
     assert held_out.auc is not None
     assert held_out.auc_interval is not None
     low, high = held_out.auc_interval
     assert 0.7 < low < held_out.auc < high < 1
-    words = in_words(run, held_out)
+    words = in_words(runs[0])
     for expected in ("AUC 0.", "dep_delay", "std. error", "weather", "held out"):
         assert expected in words
     assert "dest=" not in words

@@ -8,6 +8,7 @@ from colonnade.paper.design import Draw
 from colonnade.paper.drawing import drawn
 from colonnade.paper.problem import Problem
 from colonnade.paper.variants import Variant
+from colonnade.run import Run
 from colonnade.solvers import AnySolver
 
 
@@ -61,6 +62,7 @@ def through_federation(solver: AnySolver) -> Learn:
 
     def learn(problem: Problem, variant: Variant, draw: Draw, seed: int) -> Outcome:
         task, federation = problem.task(variant), problem.federation
+        run: Run[Any]
         if variant.by_protocol or not draw.prefix:
             run = federation.fit(task, sampler=draw.sampler(), solver=solver, seed=seed)
             return Outcome(run.model, run.ledger.units, run.ledger.bytes)
