@@ -45,5 +45,5 @@ def prepared_rows(table: Any, preparation: Preparation) -> RowBlocks:
     """Prepare the rows of a table: all now, or, where they are in files, whenever they are read."""
     if not isinstance(table, FileColumns):
         return ArrayBlocks(preparation.apply(table).values)
-    rows = replace(table.rows, columns=preparation.names, preparation=preparation)
-    return StreamedTable(rows, preparation.names)
+    rows: Any = table.rows
+    return StreamedTable(replace(rows, columns=preparation.names, preparation=preparation), preparation.names)
