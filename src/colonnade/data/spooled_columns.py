@@ -84,10 +84,11 @@ class ColumnSpool:
         self._n_rows = 0
 
     def append(self, batch: Any) -> None:
-        """Take more rows, any number: a `pyarrow.RecordBatch`."""
+        """Take more rows, any number: a `pyarrow.RecordBatch` that has these columns, and perhaps others."""
         import pyarrow as pa
 
-        self._waiting = pa.concat_tables([self._waiting, pa.table(batch.columns, schema=self._schema)])
+        columns = batch.select(self._schema.names).columns
+        self._waiting = pa.concat_tables([self._waiting, pa.Table.from_arrays(columns, schema=self._schema)])
         while self._waiting.num_rows >= BLOCK_ROWS:
             self._write()
 

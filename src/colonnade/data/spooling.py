@@ -62,8 +62,8 @@ class _Reader:
         self._is_wrong = bool(self._slips.keys() - ({self._label} if self._words else set()))
         kinds = [_kind(schema.field(name).type) for name in columns]
         self._spool = Spool(_where(party), columns, kinds)
-        self._other_names = [name for name in schema.names if name not in {*numbers, self._split}]
-        self._others = ColumnSpool(_where(party), [schema.field(name) for name in self._other_names])
+        others = [field for field in schema if field.name not in {*numbers, self._split}]
+        self._others = ColumnSpool(_where(party), others) if others else None
         self._largest = np.zeros(len(columns))
         self._weights: list[Floats] = []
         self._marks: list[Flags] = []
@@ -88,8 +88,8 @@ class _Reader:
     def _write(self, piece: Any) -> None:
         if self._columns:
             self._spool.append([self._numbers(piece, *each) for each in enumerate(self._columns)])
-        if self._other_names:
-            self._others.append(piece.select(self._other_names))
+        if self._others is not None:
+            self._others.append(piece)
 
     def _numbers(self, piece: Any, place: int, name: str) -> npt.NDArray[Any]:
         if name == self._label and self._words is not None:
@@ -120,7 +120,7 @@ class _Reader:
             np.concatenate(self._marks) if self._marks and not self._unmarked else None,
             slips,
             self._unmarked,
-            self._others.close(rows) if self._other_names and not slips else None,
+            None if self._others is None or slips else self._others.close(rows),
         )
 
 
@@ -134,6 +134,16 @@ def spooled(party: str, batches: Any, n_rows: int | None, columns: Sequence[str]
     if n_rows is not None:
         check_rows(party, reader.n_rows, n_rows, is_last=True)
     return reader.read()
+
+
+def spooled_columns(party: str, batches: Any) -> SpooledColumns:
+    """Read a `pyarrow.RecordBatchReader`, and keep its columns as they came."""
+    spool, n_rows = ColumnSpool(_where(party), list(batches.schema)), 0
+    for batch in batches:
+        for piece in pieces(batch):
+            spool.append(piece)
+        n_rows += batch.num_rows
+    return spool.close(SpooledRows(_where(party), (), (), n_rows, None))
 
 
 def _where(party: str) -> str:
