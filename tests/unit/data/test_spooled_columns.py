@@ -227,6 +227,26 @@ def test_of_each_kind_it_is_the_table_in_memory(
         same(held.prepared(learned), streamed.prepared(learned))
 
 
+def test_of_postgres(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BANK", postgres)
+    sql = (
+        "select md5(i::text)::uuid id, i * 0.1::float8 a, (i * 0.01)::numeric(12, 2) m, "  # noqa: S608
+        "case when i % 7 = 0 then null else 'w' || i % 5 end job, date '2020-01-01' + i % 900 seen, "
+        f"case when i % 3 = 0 then 'late' else 'in time' end y from generate_series(1, {N_ROWS}) i"
+    )
+    rules: dict[str, Any] = {
+        "a": cn.Number(scale=True),
+        "m": cn.Number(log=True),
+        "job": RULES["job"],
+        "seen": cn.Date(),
+    }
+    query = cn.Query(sql, database_env="BANK")
+    held, streamed = both(lambda: query, monkeypatch, label="y", key="id", prepare=cn.Prepare(rules))
+    same(held, streamed)
+    learned = fitted(held, streamed, None)
+    same(held.prepared(learned), streamed.prepared(learned))
+
+
 def test_values_of_several_kinds_in_a_column_of_sqlite_are_the_text_of_its_driver(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
