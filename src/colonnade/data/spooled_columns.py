@@ -33,8 +33,6 @@ class SpooledColumns(PrivateRows):
     columns: tuple[str, ...] = ()
     preparation: Preparation | None = field(default=None, repr=False)
 
-    __reduce__ = PrivateRows.__reduce__
-
     def blocks(self, numbers: Sequence[int] | None = None, *, n_threads: int = 1) -> Iterator[Block]:  # noqa: ARG002
         """Prepare each block, or those with these numbers; bytes are read by one thread."""
         if self.preparation is None:

@@ -47,7 +47,7 @@ TABLE = pa.table(
         "code": RNG.integers(0, 5, N_ROWS),
         "seen": pa.array(DAYS),
         "price": pa.array([Decimal(int(cents)) / 100 for cents in RNG.integers(0, 10**8, N_ROWS)], pa.decimal128(9, 2)),
-        "y": RNG.choice(["late", " in time ", "lost"], N_ROWS, p=[0.5, 0.4999, 0.0001]),
+        "y": RNG.choice(["late", " in time ", "gone"], N_ROWS, p=[0.5, 0.4999, 0.0001]),
         "w": RNG.integers(1, 5, N_ROWS),
         "s": RNG.choice(["train", "test"], N_ROWS),
         "id": [f" C{i:06}" for i in RNG.permutation(N_ROWS)],
@@ -348,7 +348,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "word": (TABLE.set_column(0, "age", pa.array([*["1"] * (N_ROWS - 1), "12k"])), r"'age', row 33544 \(.*'12k'"),
     "date": (TABLE.set_column(3, "seen", pa.array([*["2024-12-31"] * (N_ROWS - 1), "2024-13-31"])), "row 33544 "),
     "label": (changed("y", ""), "column 'y': 1 of 33,545 labels are missing, the first in row 30000"),
-    "slip": (changed("y", "12"), r"'y' \(string; row 0 .*: ' ?(lost|late|in time)"),
+    "slip": (changed("y", "12"), r"'y' \(string; row 0 .*: ' ?(gone|late|in time)"),
     "mark": (changed("s", "tset"), "the split column is tset in row 30000"),
     "weight": (changed("w", -1), "row weights: they lie between -1 and 4"),
     "words as weights": (TABLE.set_column(6, "w", TABLE["s"]), r"1 column\(s\) are not numbers: 'w'"),
@@ -479,6 +479,14 @@ def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: py
     assert list((tmp_path / "own").iterdir()) == []
 
 
+@pytest.mark.parametrize(("put", "words"), [(put_csv, "is in no Parquet file"), (put_parquet, "is no number, 'y'")])
+def test_no_engine_but_threads_sees_it(tmp_path: Path, put: Any, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(large_files, "STREAMED_BYTES", 1000)
+    engine = cn.DaskEngine("tcp://127.0.0.1:1")
+    with pytest.raises(cn.InputError, match=f"stay in Parquet files, and this one .*{words}"):
+        cn.Party("bank", put(tmp_path), engine=engine, prepare=cn.Prepare(RULES), **ROLES)
+
+
 KILLED = """
 import os, signal, sys
 import colonnade as cn
@@ -532,7 +540,7 @@ print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux, which tells of memory")
 def test_memory_does_not_grow_with_a_table_that_is_prepared_and_has_a_key(tmp_path: Path) -> None:
-    """1.2 million rows are 86 MB of numbers and 40 MB of text, four times what they may take more than a sixth."""
+    """1.2 million rows take 212 MB more than a sixth of them where they are held, five times what they may here."""
     small, large = (
         int(
             subprocess.run(
@@ -544,4 +552,4 @@ def test_memory_does_not_grow_with_a_table_that_is_prepared_and_has_a_key(tmp_pa
         )
         for n in (200_000, 1_200_000)
     )
-    assert large - small < 30
+    assert large - small < 42
