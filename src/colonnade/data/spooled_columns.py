@@ -3,6 +3,7 @@
 Each column of a block is one run of bytes, as Arrow has it between processes: types and values are those that came in.
 """
 
+from array import array
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -78,7 +79,7 @@ class ColumnSpool:
         self._where, self._schema = where, pa.schema([(each.name, each.type) for each in fields])
         self._file = PrivateFile(where)
         self._waiting = self._schema.empty_table()
-        self._starts = [0]
+        self._starts = array("q", [0])
         self._n_rows = 0
 
     def append(self, batch: Any) -> None:
