@@ -1,9 +1,9 @@
-"""Columns as they stand in Parquet files, read anew in each pass; and rows of them that are prepared when read."""
+"""Columns as they stand in files, read anew in each pass; and rows of them that are prepared when read."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,15 +12,33 @@ from colonnade.kernels.blocks import BLOCK_ROWS, Block, by_block, n_blocks_of, r
 from colonnade.preparation.preparation import Preparation
 from colonnade.preparation.reading import floats
 
-if TYPE_CHECKING:  # which imports this
-    from colonnade.data.streams import ParquetRows
+
+class ArrowRows(Protocol):
+    """Rows that are read as they stand, from Parquet files or from a file of this process."""
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of their numbers."""
+
+    def arrow_batches(self, columns: Sequence[str], wanted: Collection[int]) -> Iterator[tuple[int, Any]]:
+        """Read columns as they stand, of wanted blocks and perhaps of others; the first row of each batch."""
+
+    def plain_schema(self, columns: Sequence[str]) -> Any:
+        """Give the names and types of columns as `arrow_batches` reads them."""
+
+    def check_unchanged(self) -> None:
+        """Refuse files that are not as they were when they were opened."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileColumns:
-    """Some columns of Parquet files: what a `pyarrow.Table` is to preparation, but that none of it is held."""
+    """Some columns in files: what a `pyarrow.Table` is to preparation, but that none of it is held."""
 
-    rows: "ParquetRows"
+    rows: ArrowRows
     names: tuple[str, ...]
 
     @cached_property
@@ -73,7 +91,7 @@ class FileColumns:
         return pa.concat_tables([self.schema.empty_table(), *found]).take(places)
 
 
-def arrow_blocks(rows: "ParquetRows", columns: Sequence[str], wanted: Collection[int]) -> Iterator[tuple[int, Any]]:
+def arrow_blocks(rows: ArrowRows, columns: Sequence[str], wanted: Collection[int]) -> Iterator[tuple[int, Any]]:
     """Read blocks: the number of each, and its rows as a `pyarrow.Table`."""
     import pyarrow as pa
 
@@ -114,7 +132,7 @@ class PreparedBlock:
         return rows_of_block(self.number, self.table.num_rows)
 
 
-def prepared_blocks(rows: "ParquetRows", preparation: Preparation, wanted: Collection[int]) -> Iterator[Block]:
+def prepared_blocks(rows: ArrowRows, preparation: Preparation, wanted: Collection[int]) -> Iterator[Block]:
     """Read blocks of rows that are prepared; the label, if there is one, is the last of their columns."""
     label = next(iter(rows.columns[len(preparation.names) :]), None)
     columns = [each.column for each in preparation.columns] + ([] if label is None else [label])

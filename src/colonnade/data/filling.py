@@ -45,7 +45,7 @@ class Sized(NamedTuple):
     is_large: bool
 
 
-def sized(batches: Any, n_rows: int | None, row_bytes: int, most: int) -> Sized:
+def sized(batches: Any, n_rows: int | None, row_bytes: int, most: float) -> Sized:
     """Hold batches until it is known whether all rows, of so many bytes each, take more than `most`."""
     if n_rows is not None:
         return Sized(batches, n_rows, n_rows * row_bytes > most)

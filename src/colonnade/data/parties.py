@@ -31,8 +31,8 @@ class Party:
         stream: pandas, polars, pyarrow, a DuckDB relation, an ADBC reader. A path is that of a Parquet, CSV (also
         gzipped) or Arrow IPC file, or of a folder of Parquet files. A `Query` reads a database. Parquet files of more
         than 256 MB (8 bytes a row and column), and a `pyarrow.dataset.Dataset` of any size, stay in their files: only
-        the rows that are being worked on are in memory. So it is with other files, queries and streams of numbers of
-        that size, which are put into a temporary file.
+        the rows that are being worked on are in memory. So it is with other files, queries and streams of that size,
+        which are put into a temporary file.
     label : str or array_like of shape (n_rows,), optional
         At the label party: the name of the label's column, or, beside a plain array, the labels.
     key : str or sequence of str, optional

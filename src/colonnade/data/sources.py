@@ -3,7 +3,6 @@
 Named tables (frames and files) all go one way, through Arrow; pyarrow is imported only when one comes in.
 """
 
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from colonnade.contracts import Keys
 from colonnade.data.column_rules import allowed_columns, no_such_column
 from colonnade.data.csv_reading import RereadError
 from colonnade.data.databases import Query
+from colonnade.data.filed_columns import FileColumns
+from colonnade.data.filed_keys import read_filed_keys
 from colonnade.data.files import ACCEPTED, Opened, open_table
 from colonnade.data.filling import Filled, Sized, filled, largest_in_size, sized
 from colonnade.data.keys import Duplicates, read_keys
@@ -85,6 +86,7 @@ class Source:
     notes: tuple[str, ...] = ()
     unprepared: Unprepared | None = None
     label_levels: tuple[str, ...] | None = None
+    key_digest: bytes | None = None
 
     def column(self, place: int) -> Floats:
         """Give one column."""
@@ -156,17 +158,16 @@ def from_frame(
     from pyarrow.types import is_integer
 
     chosen = partial(columns_read, party, taken, policy, prepare)
-    may_spool = prepare is None and not keys  # rows with a key may be put into another order
-    held = most if may_spool else math.inf
-    opened = open_table(party, data, chosen, keys=keys, as_text=as_text, most=held)
+    opened = open_table(party, data, chosen, keys=keys, as_text=as_text, most=most)
     schema = opened.batches.schema
     features = [name for name in schema.names if name not in taken]
     ordered = features + label if prepare is None else label
     numbers = [*ordered, *named.get("weight", [])]
-    found = sized(opened.batches, opened.n_rows, len(numbers) * 8, most) if may_spool and not opened.is_held else None
+    row_bytes = 8 * len({*features, *numbers})
+    found = None if opened.is_held else sized(opened.batches, opened.n_rows, row_bytes, most)
     if found is not None and found.is_large:
         try:
-            return _spooled_source(party, opened, found, ordered, taken)
+            return _spooled_source(party, opened, found, features, taken, prepare, roles.duplicates)
         except RereadError as error:
             file = error.file  # which is written otherwise than it begins
         return from_frame(party, file, roles, policy, prepare, most)
@@ -179,33 +180,48 @@ def from_frame(
     text = label if levels else []
     slips = _slips([name for name in numbers if name not in text], rest)
     _check_numeric(party, slips, len(read.values), opened.place)
+    own = read_keys(party, keys, rest, roles.duplicates) if keys else None
     source = Source(
         tuple(ordered),
         read.values[:, :n_columns],
         tuple(is_integer(schema.field(name).type) for name in ordered),
         read.largest[:n_columns],
         label[0] if label else None,
-        read_keys(party, keys, rest, roles.duplicates) if keys else None,
+        own,
         read.values[:, -1] if "weight" in named else None,
         read_marks(party, rest[named["split"][0]].to_numpy()) if "split" in named else None,
         opened.notes,
         unprepared,
         levels,
+        None if own is None else own.values.digest(),
     )
     default_memory_pool().release_unused()  # what batches took, which Arrow keeps for others
     return source
 
 
-def _spooled_source(party: str, opened: Opened, found: Sized, columns: Sequence[str], taken: dict[str, str]) -> Source:
+def _spooled_source(
+    party: str,
+    opened: Opened,
+    found: Sized,
+    features: Sequence[str],
+    taken: dict[str, str],
+    prepare: HowToPrepare | None,
+    duplicates: Duplicates,
+) -> Source:
     """Read a table that is too large to be held."""
     from pyarrow import default_memory_pool
     from pyarrow.types import is_integer
 
     schema = found.batches.schema
+    label, names = ([name for name, its in taken.items() if its == role] for role in ("label", "key"))
+    columns = [*features, *label] if prepare is None else label
     read = spooled(party, found.batches, found.n_rows, columns, taken)
     default_memory_pool().release_unused()
-    _check_not_empty(party, read.n_rows, len(columns))
+    _check_not_empty(party, read.n_rows, len([*features, *label]))
     _check_numeric(party, read.slips, read.n_rows, opened.place)
+    others = schema.empty_table() if read.others is None else FileColumns(read.others, ())
+    unprepared = None if prepare is None else unprepared_columns(party, others.select(features), prepare, opened.place)
+    keys, digest = read_filed_keys(party, names, others.select(names), duplicates) if names else (None, None)
     if read.unmarked is not None:
         raise read.unmarked
     return Source(
@@ -213,11 +229,14 @@ def _spooled_source(party: str, opened: Opened, found: Sized, columns: Sequence[
         read.rows,
         tuple(is_integer(schema.field(name).type) for name in columns),
         read.largest,
-        next((name for name, role in taken.items() if role == "label"), None),
-        weights=read.weights,
-        held_out=read.held_out,
-        notes=opened.notes,
-        label_levels=read.label_levels,
+        label[0] if label else None,
+        keys,
+        read.weights,
+        read.held_out,
+        opened.notes,
+        unprepared,
+        read.label_levels,
+        digest,
     )
 
 

@@ -9,7 +9,7 @@ import platform
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ AnyColumn = npt.NDArray[Any]
 Kind = np.dtype[Any]
 
 
-class _PrivateFile:
+class PrivateFile:
     """A file without a name, in the folder for such (`TMPDIR`); it goes when nobody holds it any more."""
 
     def __init__(self, where: str) -> None:
@@ -76,10 +76,35 @@ def _folder() -> str:
         return ""
 
 
-class SpooledRows:
+class PrivateRows:
+    """Rows in a file of this process alone, block by block; `where` names them in errors."""
+
+    where: str
+    n_rows: int
+
+    def __reduce__(self) -> NoReturn:
+        raise EngineError(
+            f"{self.where} is in a file of one process on the machine {platform.node()!r}, and cannot be sent to "
+            "another. Write its numbers to Parquet files that all machines see."
+        )
+
+    def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
+        """Give single blocks: each is read apart from the others."""
+        for number in range(n_blocks_of(self.n_rows)) if numbers is None else numbers:
+            yield [number]
+
+    def check_unchanged(self) -> None:
+        """Do nothing: nobody else can open the file."""
+
+    def seen_from_here(self) -> Self:
+        """Give the same rows: they never are on another machine."""
+        return self
+
+
+class SpooledRows(PrivateRows):
     """Rows of float64 in a file of this process alone, which `Spool` and `OrderedSpool` write.
 
-    `where` names them in errors. A column may be kept as float32; blocks are float64.
+    A column may be kept as float32; blocks are float64.
     """
 
     def __init__(self, where: str, columns: Sequence[str], kinds: Sequence[Kind], n_rows: int, file: Any) -> None:
@@ -88,9 +113,6 @@ class SpooledRows:
         self.n_rows = n_rows
         self._kinds = tuple(kinds)
         self._file = file
-
-    def __reduce__(self) -> NoReturn:
-        raise self._elsewhere()
 
     def blocks(self, numbers: Sequence[int] | None = None, *, n_threads: int = 1) -> Iterator[Block]:  # noqa: ARG002
         """Read each block, or those with these numbers: bytes as they are, for which one thread is enough."""
@@ -132,24 +154,6 @@ class SpooledRows:
             self._file.read(start, part)
             yield start, part
 
-    def pieces(self, numbers: Sequence[int] | None = None) -> Iterator[list[int]]:
-        """Give single blocks: each is read apart from the others."""
-        for number in range(n_blocks_of(self.n_rows)) if numbers is None else numbers:
-            yield [number]
-
-    def check_unchanged(self) -> None:
-        """Do nothing: nobody else can open the file."""
-
-    def seen_from_here(self) -> "SpooledRows":
-        """Give the same rows: they never are on another machine."""
-        return self
-
-    def _elsewhere(self) -> EngineError:
-        return EngineError(
-            f"{self.where} is in a file of one process on the machine {platform.node()!r}, and cannot be sent to "
-            "another. Write its numbers to Parquet files that all machines see."
-        )
-
 
 class Spool:
     """Writes rows, in the order in which they come.
@@ -168,7 +172,7 @@ class Spool:
         self._where = where
         self._columns = tuple(columns)
         self._kinds = tuple(kinds or [DOUBLE] * len(self._columns))
-        self._file = _PrivateFile(where)
+        self._file = PrivateFile(where)
         self._block = [np.empty(BLOCK_ROWS, kind) for kind in self._kinds]
         self._n_waiting = 0
         self._n_written = 0
@@ -214,7 +218,7 @@ class OrderedSpool:
         kinds = tuple(kinds or [DOUBLE] * len(columns))
         self._record = np.dtype([("place", np.int64), *((f"{i}", kind) for i, kind in enumerate(kinds))])
         self._n_rows = n_rows
-        self._log = _PrivateFile(where)
+        self._log = PrivateFile(where)
         self._held: list[AnyColumn] = []
         # Of each run in the log: where it begins, and its places, of rows that begin a bundle.
         self._runs: list[tuple[int, Rows]] = []

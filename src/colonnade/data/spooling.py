@@ -11,6 +11,7 @@ from colonnade.data.filling import check_rows, is_filled, largest, pieces
 from colonnade.data.marks import read_marks
 from colonnade.data.slips import Slip
 from colonnade.data.spool import DOUBLE, Kind, Spool, SpooledRows
+from colonnade.data.spooled_columns import ColumnSpool, SpooledColumns
 from colonnade.data.text_labels import LabelWords, is_words
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
@@ -30,6 +31,8 @@ class Spooled:
         Columns that are no numbers: where there is one, there is no table.
     unmarked : InputError or None
         What is wrong with the column of rows to hold out.
+    others : SpooledColumns or None
+        Keys, and columns to be prepared; none where there are slips.
     """
 
     n_rows: int
@@ -40,6 +43,7 @@ class Spooled:
     held_out: Flags | None
     slips: list[Slip]
     unmarked: InputError | None
+    others: SpooledColumns | None
 
 
 class _Reader:
@@ -57,7 +61,9 @@ class _Reader:
         self._slips = {name: Slip(schema.field(name)) for name in numbers if not is_filled(schema.field(name).type)}
         self._is_wrong = bool(self._slips.keys() - ({self._label} if self._words else set()))
         kinds = [_kind(schema.field(name).type) for name in columns]
-        self._spool = Spool(f"Party {party!r}: its table", columns, kinds)
+        self._spool = Spool(_where(party), columns, kinds)
+        others = [field for field in schema if field.name not in {*numbers, self._split}]
+        self._others = ColumnSpool(_where(party), others) if others else None
         self._largest = np.zeros(len(columns))
         self._weights: list[Floats] = []
         self._marks: list[Flags] = []
@@ -70,7 +76,7 @@ class _Reader:
             slip.look(batch[name], self.n_rows)
         for piece in pieces(batch):
             if not self._is_wrong:
-                self._spool.append([self._numbers(piece, *each) for each in enumerate(self._columns)])
+                self._write(piece)
             elif self._words is not None:  # whether they are a label is told beside what is wrong
                 self._words.numbered(piece[self._label])
             if self._weight and self._weight not in self._slips:
@@ -78,6 +84,12 @@ class _Reader:
             if self._split and not self._unmarked:
                 self._mark(piece[self._split])
             self.n_rows += piece.num_rows
+
+    def _write(self, piece: Any) -> None:
+        if self._columns:
+            self._spool.append([self._numbers(piece, *each) for each in enumerate(self._columns)])
+        if self._others is not None:
+            self._others.append(piece)
 
     def _numbers(self, piece: Any, place: int, name: str) -> npt.NDArray[Any]:
         if name == self._label and self._words is not None:
@@ -96,7 +108,7 @@ class _Reader:
         """Give all that was read."""
         places, levels = (None, None) if self._words is None else self._words.ordered()
         slips = [slip for name, slip in self._slips.items() if not (levels and name == self._label)]
-        rows = self._spool.close()
+        rows = self._spool.close() if self._columns else SpooledRows(_where(self._party), (), (), self.n_rows, None)
         if places is not None and self._label is not None and not slips:
             rows.change_column(self._label, lambda codes: places[codes.astype(np.int64)])
         return Spooled(
@@ -108,6 +120,7 @@ class _Reader:
             np.concatenate(self._marks) if self._marks and not self._unmarked else None,
             slips,
             self._unmarked,
+            None if self._others is None or slips else self._others.close(rows),
         )
 
 
@@ -121,6 +134,20 @@ def spooled(party: str, batches: Any, n_rows: int | None, columns: Sequence[str]
     if n_rows is not None:
         check_rows(party, reader.n_rows, n_rows, is_last=True)
     return reader.read()
+
+
+def spooled_columns(party: str, batches: Any) -> SpooledColumns:
+    """Read a `pyarrow.RecordBatchReader`, and keep its columns as they came."""
+    spool, n_rows = ColumnSpool(_where(party), list(batches.schema)), 0
+    for batch in batches:
+        for piece in pieces(batch):
+            spool.append(piece)
+        n_rows += batch.num_rows
+    return spool.close(SpooledRows(_where(party), (), (), n_rows, None))
+
+
+def _where(party: str) -> str:
+    return f"Party {party!r}: its table"
 
 
 def _kind(kind: Any) -> Kind:

@@ -22,8 +22,7 @@ def sqlite_batches(cursor: Any, sql: str, most: float) -> Any:
     names = [f"c{place}" for place in range(n_columns)]
     given = f"with given({', '.join(names)}) as ({sql})"
     kinds = _kinds(cursor, given, names)
-    # A column that has text is text, in each of its rows.
-    columns = [f"cast({name} as text)" if kind == "text" else name for name, kind in zip(names, kinds, strict=True)]
+    columns = [_as(kind, name) for name, kind in zip(names, kinds, strict=True)]
     first = ", ".join(SAMPLES[kind] for kind in kinds)
     schema = _executed(cursor, sql, 1).schema  # which has the names
     typed = f"{given} select {first} union all select {', '.join(columns)} from given"  # noqa: S608
@@ -45,6 +44,13 @@ def _kinds(cursor: Any, given: str, names: Sequence[str]) -> list[str]:
     found = ", ".join(f"max(case typeof({name}) {each} end)" for name in names)
     cursor.execute(f"{given} select {found} from given")  # noqa: S608
     return [kinds[place or 0] for place in cursor.fetchone()]  # where all are missing, integers, as the driver has it
+
+
+def _as(kind: str, name: str) -> str:
+    """Select a column: one that has text, or bytes, is that in each row, with numbers as the driver writes them."""
+    if kind not in ("text", "blob"):
+        return name
+    return f"cast(case typeof({name}) when 'real' then printf('%e', {name}) else {name} end as {kind})"
 
 
 def _executed(cursor: Any, sql: str, batch_rows: int) -> Any:

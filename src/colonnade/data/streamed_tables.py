@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.engines import Engine, Threads
 from colonnade.data.spool import OrderedSpool, SpooledRows
+from colonnade.data.spooled_columns import SpooledColumns
 from colonnade.data.streams import ParquetRows
 from colonnade.data.unprepared import Unprepared
 from colonnade.data.value_checks import check_columns
@@ -20,17 +21,18 @@ from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.row_blocks import taken
 
 R = TypeVar("R")
+AnyRows: TypeAlias = ParquetRows | SpooledRows | SpooledColumns
 
 
 @dataclass(frozen=True, eq=False)
 class StreamedTable:
     """A party's table in files; `read_table` makes it of those that are large. Its rows are read anew in each pass.
 
-    They are in the owner's Parquet files, or in a file of this process. Weights and marks of rows to hold out are kept
+    They are in the owner's Parquet files, or in files of this process. Weights and marks of rows to hold out are kept
     in memory.
     """
 
-    rows: ParquetRows | SpooledRows
+    rows: AnyRows
     feature_names: tuple[str, ...]
     label_name: str | None = None
     weight_column: Floats | None = field(default=None, repr=False)
@@ -83,9 +85,11 @@ class StreamedTable:
         order = alignment.order()
         rows = whole.keys.rows[order]
         whole.keys.values.let_go()
+        ordered, levels = whole._in_order(whole.rows, rows)
         return replace(
             whole,
-            rows=in_order(whole.rows, rows),
+            rows=ordered,
+            label_levels=levels,
             engine=Threads(),  # no other machine sees that file
             key_digest=alignment.fingerprint,
             alignment=alignment,
@@ -103,25 +107,34 @@ class StreamedTable:
         That is done whenever rows are read; those in the common order are written again, prepared.
         """
         whole = self.unaligned or self
-        if whole.preparing is None or self.preparing is None or not isinstance(whole.rows, ParquetRows):
+        if whole.preparing is None or self.preparing is None:
             raise LocalProtocolError("These columns are numbers already.")
         # Of the whole table, so that no choice of common rows decides whether it goes.
         preparation, largest, notes = whole.preparing.looked_through(fitted)
-        rows = replace(whole.rows, columns=(*preparation.names, *whole.rows.columns), preparation=preparation)
+        filed = whole.preparing.columns.rows
+        rows = replace(filed, columns=(*preparation.names, *whole.rows.columns), preparation=preparation)
         table = replace(whole, rows=rows, feature_names=preparation.names, preparing=None, notes=notes)
         check_columns(whole.preparing.party, preparation.names, largest, table.column)
         if self.places is None:
             return table
-        return replace(
-            self, rows=in_order(rows, self.places), feature_names=preparation.names, preparing=None, notes=notes
-        )
+        ordered, _ = whole._in_order(rows, self.places)
+        return replace(self, rows=ordered, feature_names=preparation.names, preparing=None, notes=notes)
+
+    def _in_order(self, readable: AnyRows, rows: Rows) -> tuple[SpooledRows, tuple[str, ...] | None]:
+        """Write its rows in this order, of a label that is text only the levels that are left, and name these."""
+        ordered = in_order(readable, rows)
+        if self.label_name is None or self.label_levels is None:
+            return ordered, None
+        present = np.unique(ordered.column(self.label_name)).astype(np.int64)
+        ordered.change_column(self.label_name, lambda codes: np.searchsorted(present, codes))
+        return ordered, tuple(self.label_levels[place] for place in present.tolist())
 
     def column(self, place: int) -> Floats:
         """Read one column whole, to say what is wrong with it."""
         return np.concatenate(list(self.map(partial(_column, place))))
 
 
-def in_order(readable: ParquetRows | SpooledRows, rows: Rows) -> SpooledRows:
+def in_order(readable: AnyRows, rows: Rows) -> SpooledRows:
     """Write rows of a table, each at most once, in this order."""
     readable.check_unchanged()
     if not readable.columns:

@@ -166,7 +166,11 @@ def read_table(
     check_columns(party, source.names, source.largest, source.column, source.integers)
     if source.weights is not None:
         check_row_weights(party, source.weights)
-    feature_names = source.names if source.label_name is None else source.names[:-1]
+    if source.unprepared is not None:
+        source.unprepared.check()  # what is wrong with a value is said now, not in a job
+        feature_names = source.unprepared.names
+    else:
+        feature_names = source.names if source.label_name is None else source.names[:-1]
     values = source.values
     if isinstance(values, SpooledRows):
         return StreamedTable(
@@ -176,14 +180,17 @@ def read_table(
             source.weights,
             source.held_out,
             source.notes,
+            key_digest=source.key_digest,
+            keys=source.keys,
+            preparing=source.unprepared,
             label_levels=source.label_levels,
         )
     values.setflags(write=False)
-    table = ArrayTable(
+    return ArrayTable(
         values,
-        feature_names if source.unprepared is None else source.unprepared.names,
+        feature_names,
         source.label_name,
-        None if source.keys is None else source.keys.values.digest(),
+        source.key_digest,
         source.weights,
         source.held_out,
         source.keys,
@@ -191,6 +198,3 @@ def read_table(
         notes=source.notes,
         preparing=source.unprepared,
     )
-    if source.unprepared is not None:
-        source.unprepared.check()  # what is wrong with a value is said now, not in a job
-    return table

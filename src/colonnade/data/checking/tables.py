@@ -1,13 +1,17 @@
-"""A table to look at: in memory, or, where it is large and in Parquet files, in these."""
+"""A table to look at: in memory, or, where it is large, in its Parquet files or in a file of this process."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from colonnade.data import large_files
 from colonnade.data.arrow_files import naming
+from colonnade.data.csv_reading import RereadError
 from colonnade.data.filed_columns import FileColumns
 from colonnade.data.files import Choose, chosen_columns, is_data_set, open_table, parquet_paths
+from colonnade.data.filling import sized
+from colonnade.data.spooling import spooled_columns
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import open_rows
 from colonnade.kernels.blocks import RowBlocks
@@ -23,8 +27,18 @@ def table_to_look_at(
     columns = _in_files(party, data, choose)
     if columns is not None:
         return columns, (), BY_NUMBER
-    opened = open_table(party, data, choose, keys=keys, as_text=as_text)
-    return opened.batches.read_all(), opened.notes, opened.place
+    # What can be read once only is held: a party is made of it at the end.
+    most = math.inf if hasattr(data, "__arrow_c_stream__") else large_files.STREAMED_BYTES
+    opened = open_table(party, data, choose, keys=keys, as_text=as_text, most=most)
+    found = sized(opened.batches, opened.n_rows, 8 * len(opened.batches.schema), most)
+    if not found.is_large:
+        return found.batches.read_all(), opened.notes, opened.place
+    try:
+        columns = FileColumns(spooled_columns(party, found.batches), tuple(found.batches.schema.names))
+        return columns, opened.notes, opened.place
+    except RereadError as error:
+        file = error.file  # which is written otherwise than it begins
+    return table_to_look_at(party, file, choose, keys=keys, as_text=as_text)
 
 
 def _in_files(party: str, data: object, choose: Choose) -> FileColumns | None:
@@ -45,5 +59,5 @@ def prepared_rows(table: Any, preparation: Preparation) -> RowBlocks:
     """Prepare the rows of a table: all now, or, where they are in files, whenever they are read."""
     if not isinstance(table, FileColumns):
         return ArrayBlocks(preparation.apply(table).values)
-    rows = replace(table.rows, columns=preparation.names, preparation=preparation)
-    return StreamedTable(rows, preparation.names)
+    rows: Any = table.rows
+    return StreamedTable(replace(rows, columns=preparation.names, preparation=preparation), preparation.names)

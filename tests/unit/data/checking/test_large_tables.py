@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyarrow import parquet
+from pyarrow import csv, feather, parquet
 
 import colonnade as cn
-from colonnade.data import large_files
+from colonnade.data import csv_reading, large_files
 from colonnade.data.checking import key_and_label, tallies
 from colonnade.data.checking.check import Check, Preparing, check_table
 from colonnade.data.checking.columns import columns_seen
@@ -64,6 +64,32 @@ def both(path: Path, monkeypatch: pytest.MonkeyPatch, prepare: Preparing, roles:
         roles = roles or Roles("spending", "customer")
         found.append(check_table("bank", path, roles, prepare, Policy(level="open"), show_keys=True))
     return found
+
+
+def put_csv(folder: Path, table: Any) -> Path:
+    csv.write_csv(table.set_column(5, "job", table["job"].cast(pa.string())), folder / "bank.csv")
+    return folder / "bank.csv"
+
+
+def put_ipc(folder: Path, table: Any) -> Path:
+    feather.write_feather(table, folder / "bank.arrow", chunksize=5_000)
+    return folder / "bank.arrow"
+
+
+@pytest.mark.parametrize("prepare", ["auto", RULES, None])
+@pytest.mark.parametrize("put", [put_csv, put_ipc])
+def test_so_it_is_with_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, put: Any, prepare: Preparing
+) -> None:
+    monkeypatch.setattr(csv_reading, "PIECE_BYTES", 100_000)
+    ages = pa.array([*AGES[:-1].astype(int).tolist(), 40.5])  # a fraction in the last line only
+    path = put(tmp_path, parquet.read_table(written(tmp_path, again=ages)))
+    held, filed = both(path, monkeypatch, prepare)
+    assert filed == held
+    assert {"outliers", "key-rewritten"} <= {each.kind for each in filed.findings}
+    found, _, _ = table_to_look_at("bank", path, list, keys=["customer"], as_text=lambda _: [])
+    assert isinstance(found, FileColumns)
+    assert found.take(np.array([N - 1, 3]))["again"].to_pylist() == [40.5, float(ages[3].as_py())]
 
 
 @pytest.mark.parametrize("prepare", ["auto", RULES, None])
@@ -133,7 +159,7 @@ CHILD = """
 import sys
 from pathlib import Path
 import numpy as np, pyarrow as pa
-from pyarrow import parquet
+from pyarrow import csv, feather, parquet
 from colonnade.data import filed_keys, large_files
 from colonnade.data.checking import tallies
 from colonnade.data.checking.check import check_table
