@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from wire import JOBS, Job, best_step
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import calibrate, calibration_strength, count_moments
+from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.draws import draw_by_scores
 from colonnade.kernels.linear import reduce_rows, solve_ridge
 from colonnade.kernels.per_row import numbers_in
@@ -89,8 +89,7 @@ class Trial:
             sent += sum(len(encode_scores(each, LOG_STEPS[arm])) for each in weighed)
         weights = totals.sum() / (size * np.sum(weighed, axis=0))
         noise = [np.full(each.shape[1], step**2 / 12) for each in values]
-        strength = calibration_strength(size, count_moments(values))
-        weights = calibrate(weights, values, float(self._n), noise, strength, np.ones(len(weights)))
+        weights = calibrate(weights, values, float(self._n), noise, calibration_strength(size), np.ones(len(weights)))
         columns = [mix(u, found.mean, found.mixing) for u, found in zip(values, self._whitenings, strict=True)]
         ranks = [each.shape[1] for each in values]
         sent += sum(8 * (r * (r + 1) // 2 + r) + HEADERS for r in ranks)

@@ -28,9 +28,9 @@ from colonnade.kernels.arrays import Floats
 # In single precision products take half as long: enough on the way to an answer that is off by more.
 Numbers = npt.NDArray[np.floating[Any]]
 
-# Few rows cannot meet many moments without weights that vary more than they gain: the ridge grows with moments a row.
-# Chosen on KC House, a sample of YearPredictionMSD and Credit Default, 50 to 3,000 rows.
-STRENGTH, OF_MANY, POWER = 0.1, 5.0, 2.5
+# Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments). A
+# strength that grows with moments a row was tried: better on columns made at random, 11 and 17 % worse on flights.
+FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
 # Of what is left of the equations. To solve them more exactly changes the excess by less than a part in 100.
 ACCURACY, MOST_ITERATIONS = 0.005, 200
 # A moment of rows that are right as they are is held back as if they were free by so much.
@@ -41,28 +41,9 @@ CHUNK_ROWS = 2048
 MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
 
 
-def calibration_strength(size: int, n_moments: int) -> float:
-    """Choose how much to hold back the calibration of so many rows by so many moments."""
-    return float(max(STRENGTH, OF_MANY * (n_moments / max(size, 1)) ** POWER))
-
-
-def count_moments(parties: Sequence[Floats]) -> int:
-    """Count the moments of whitened columns, shapes (m, r_j): 1, u and u u', party by party."""
-    return 1 + sum(int(u.shape[1]) * (int(u.shape[1]) + 3) // 2 for u in parties)
-
-
-def count_repeated(columns: Floats) -> int:
-    """Count second moments of columns, (m, e), that are no more than others are, as most are where these are dummies.
-
-    Those are squares of two values, and products of columns of which no row has both other than usual.
-    """
-    if not columns.size:
-        return 0
-    ordered, e = np.sort(columns, axis=0), int(columns.shape[1])
-    others = (columns != ordered[len(columns) // 2]).astype(np.float32)
-    together = int(np.count_nonzero(np.triu(others.T @ others, 1)))
-    two_valued = int(np.count_nonzero(((ordered == ordered[0]) | (ordered == ordered[-1])).all(axis=0)))
-    return e * (e - 1) // 2 - together + two_valued
+def calibration_strength(size: int) -> float:
+    """Choose how much to hold back the calibration of so many rows."""
+    return STRENGTH_OF_FEW if size <= FEW_ROWS else STRENGTH
 
 
 def calibrate(
@@ -185,7 +166,7 @@ def what_is_left(
     are very many moments, the values themselves: they vary more. The other parameters are those of `calibrate`, before
     it.
     """
-    if count_moments(parties) > 1 + MOST_MOMENTS:
+    if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
         return values
     A, w = scaled_moments(weights / total, parties, free)
     roots = np.sqrt(w)
@@ -200,7 +181,7 @@ def what_is_left(
 def scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
     """Give the moments of each row, (p, m), in units of their own mean square, and what of weights is chance, (m,)."""
     widths = [u.shape[1] for u in parties]
-    A, end = np.empty((count_moments(parties), len(w))), 1
+    A, end = np.empty((1 + sum(r * (r + 3) // 2 for r in widths), len(w))), 1
     A[0] = 1.0
     for u, r in zip(parties, widths, strict=True):
         own = np.matmul(turn(r).T, u.T, out=A[end : end + r])

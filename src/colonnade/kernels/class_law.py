@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import MOST_MOMENTS, STRENGTH, calibration_strength, count_moments, what_is_left
+from colonnade.kernels.calibration import MOST_MOMENTS, STRENGTH, calibration_strength, what_is_left
 from colonnade.kernels.calibration_gain import UNKNOWN, calibration_gain, explained_part
 from colonnade.kernels.leverage import eigen
 from colonnade.kernels.logits import curvature, log_loss, probabilities
@@ -206,7 +206,7 @@ class ClassLaw:
             return 1.0
         size = float(self.weights / self.counts @ chances)
         explained = self._explained(chances)
-        gain = calibration_gain(explained, self.n_moments / size, calibration_strength(round(size), self.n_moments))
+        gain = calibration_gain(explained, self.n_moments / size, calibration_strength(round(size)))
         return (gain * drawn + rounded) / (drawn + rounded)
 
     def _explained(self, chances: Floats) -> float:
@@ -391,7 +391,7 @@ def class_law(
         rounded=spans.T @ ((rounding > 0)[:, np.newaxis] * spans),
         penalty=seen.T @ penalty @ seen,
         fit_intercept=fit_intercept,
-        n_moments=count_moments(parties),
+        n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
         own_leverage=np.zeros(len(w)),
         least_seen=min(least_variance(u, w, each) for u, each in zip(parties, noise, strict=True)),
     )

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import LEAST_FREE, count_moments, scaled_moments, turn
+from colonnade.kernels.calibration import LEAST_FREE, scaled_moments, turn
 
 # So many products take half a second; and where there are so many moments a row, a fit explains next to nothing.
 MOST_PRODUCTS, MOST_LOAD = 1e10, 4
@@ -41,7 +41,7 @@ def fitted_rests(
     Where rows or moments are very many, the values themselves: they vary more. The other parameters are those of
     `calibrate`, before it.
     """
-    n_moments, m = count_moments(parties), len(weights)
+    n_moments, m = 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties), len(weights)
     if m * n_moments * min(m, n_moments) > MOST_PRODUCTS or n_moments > MOST_LOAD * m:
         return values
     w = weights / total

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import MOST_MOMENTS, STRENGTH, calibration_strength, count_moments, what_is_left
+from colonnade.kernels.calibration import MOST_MOMENTS, STRENGTH, calibration_strength, what_is_left
 from colonnade.kernels.calibration_gain import UNKNOWN, calibration_gain, explained_part
 from colonnade.kernels.leverage import eigen
 from colonnade.kernels.rounding_noise import (
@@ -242,9 +242,7 @@ class RegressionLaw:
         if not drawn > 1e-12 * rounded:  # all rows: weights are right as they are
             return self._known_sensitivity
         size = self._size(chances)
-        gain = calibration_gain(
-            self.explained, self.n_moments / size, calibration_strength(round(size), self.n_moments)
-        )
+        gain = calibration_gain(self.explained, self.n_moments / size, calibration_strength(round(size)))
         return (gain * drawn + rounded) / (drawn + rounded)
 
     @property
@@ -363,7 +361,7 @@ def regression_law(
         features=features @ seen,
         label=label,
         penalty=seen.T @ penalty @ seen,
-        n_moments=count_moments(parties),
+        n_moments=1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties),
         explained=0.0,
         unrounded=1.0,
         own_leverage=np.sum([own_leverage(u, w) for u in parties], axis=0),

@@ -8,12 +8,11 @@ import hmac
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from hashlib import blake2b
-from threading import Lock
 from typing import TypeAlias
 
 from colonnade.errors import InputError
 from colonnade.ledger import SERVER
-from colonnade.privacy.primitives import KEY_BYTES, KeptWords, KeyPair
+from colonnade.privacy.primitives import KEY_BYTES, KeyPair
 from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
@@ -155,12 +154,10 @@ class RehearsedIdentity:
     seed gives the same rows. Its salts and keys are secret all the same.
     """
 
-    def __init__(
-        self, name: str, secrets: Mapping[str, bytes], entropy: Entropy, stretched: "StretchedHere | None" = None
-    ) -> None:
+    def __init__(self, name: str, secrets: Mapping[str, bytes], entropy: Entropy) -> None:
         self.name = name
         self.parties = tuple(sorted(set(secrets) - {SERVER}))
-        self._secrets, self._stretched = secrets, stretched or StretchedHere(len(self.parties))
+        self._secrets = secrets
         self._entropy = entropy
 
     def now(self) -> "RehearsedIdentity":
@@ -177,7 +174,7 @@ class RehearsedIdentity:
 
     def pair(self, secret: bytes) -> "RehearsedPair":
         """Make a key of secret bytes."""
-        return RehearsedPair(secret, self._secrets[SERVER], self._stretched)
+        return RehearsedPair(secret, self._secrets[SERVER])
 
     def contribution(self, request: bytes, run_nonce: bytes) -> bytes:  # noqa: ARG002  # the same in every run
         """Derive bytes to add to a joint seed from the party's name."""
@@ -199,9 +196,8 @@ class RehearsedIdentity:
 class RehearsedPair:
     """A key that agrees with others of its process, whose secret is known to all of them."""
 
-    def __init__(self, secret: bytes, known_here: bytes, stretched: "StretchedHere") -> None:
+    def __init__(self, secret: bytes, known_here: bytes) -> None:
         self._known_here = known_here
-        self.stretched = stretched
         self.public = blake2b(secret, digest_size=KEY_BYTES).digest()
 
     def agreed(self, their_key: bytes) -> bytes:
@@ -213,34 +209,10 @@ class RehearsedPair:
         return "RehearsedPair(not shown)"
 
 
-class StretchedHere:
-    """What parties of one process stretch a secret to, once for all of them; the last of them leaves nothing behind."""
-
-    def __init__(self, n_parties: int) -> None:
-        self._n_parties, self._lock = n_parties, Lock()
-        self._made: tuple[bytes, bytes, KeptWords] | None = None
-        self._taken = 0
-
-    def __call__(self, secret: bytes, context: bytes) -> KeptWords:
-        """Stretch a secret that all parties have, for one purpose."""
-        with self._lock:
-            if self._made is None or self._made[:2] != (secret, context):
-                self._made, self._taken = (secret, context, KeptWords(secret, context)), 0
-            self._taken += 1
-            words = self._made[2]
-            if self._taken == self._n_parties:
-                self._made = None
-        return words
-
-    def __repr__(self) -> str:
-        return "StretchedHere(not shown)"
-
-
 def identities_here(names: Iterable[str], entropy: Entropy) -> dict[str, RehearsedIdentity]:
     """Make identities for the parties of one process, and for their server, that know each other, for a rehearsal."""
     secrets = {name: entropy(KEY_BYTES) for name in (*names, SERVER)}
-    stretched = StretchedHere(len(secrets) - 1)
-    return {name: RehearsedIdentity(name, secrets, entropy, stretched) for name in secrets}
+    return {name: RehearsedIdentity(name, secrets, entropy) for name in secrets}
 
 
 class BesideServer:

@@ -10,7 +10,7 @@ from colonnade.kernels.masks import Ring, Words, masked, to_words
 from colonnade.ledger import SERVER
 from colonnade.privacy.primitives import KEY_BYTES, KeyPair, ManyWords, decrypt, derive, encrypt, mask_words
 from colonnade.privacy.statements import CircleKeys, SignedDigest, SignedKey, key_context, key_statement, sent_statement
-from colonnade.protocol.identity import Identity, Pair, Stretched
+from colonnade.protocol.identity import Identity, Pair
 
 
 class Secret:
@@ -72,21 +72,13 @@ class Secret:
             )
         return text
 
-    def share_words(self, seed: bytes, transcript: bytes) -> Stretched:
-        """Stretch a seed as `share_words` does; parties of one process, which know it all, do so once."""
-        return self._pair.stretched(seed, _share_context(transcript))
-
     def __repr__(self) -> str:
         return "Secret(not shown)"
 
 
 def share_words(seed: bytes, transcript: bytes) -> ManyWords:
     """Stretch a seed that all parties have to the uniform words under which they hide numbers from the server."""
-    return ManyWords(seed, _share_context(transcript))
-
-
-def _share_context(transcript: bytes) -> bytes:
-    return key_context(b"share", transcript)
+    return ManyWords(seed, key_context(b"share", transcript))
 
 
 def check_keys(identity: Identity, keys: Sequence[SignedKey], view: bytes) -> None:

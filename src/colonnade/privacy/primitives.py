@@ -7,7 +7,6 @@ Ed25519, to sign, is in `identities`.
 
 from functools import cache
 from importlib.util import find_spec
-from threading import Lock
 from types import SimpleNamespace
 
 import numpy as np
@@ -23,8 +22,6 @@ _NONCE = bytes(12)
 TAG_BYTES = 16
 # What is encrypted to get a stream: to make as many zeros anew takes several times as long as to encrypt them.
 _ZEROS = memoryview(bytes(1 << 20))
-# Of words that parties of one process make once for all of them.
-MOST_KEPT = 1 << 26
 
 
 def check_available() -> None:
@@ -62,10 +59,6 @@ class KeyPair:
                 "The server relayed a public key that gives no shared secret. Check that all run the same version.",
                 party=SERVER,
             ) from error
-
-    def stretched(self, secret: bytes, context: bytes) -> "ManyWords":
-        """Stretch a secret that all parties have, for one purpose."""
-        return ManyWords(secret, context)
 
     def __repr__(self) -> str:
         return "KeyPair(not shown)"
@@ -115,29 +108,6 @@ class ManyWords:
 
     def __repr__(self) -> str:
         return "ManyWords(not shown)"
-
-
-class KeptWords(ManyWords):
-    """The same words, of which the beginning of the line is kept once it was made: for parties of one process."""
-
-    def __init__(self, secret: bytes, context: bytes) -> None:
-        super().__init__(secret, context)
-        self._made, self._count, self._lock = np.empty(0, np.uint64), 0, Lock()
-
-    def line(self, start: int, count: int) -> Words:
-        """Give them; those that are far on are not kept."""
-        end = start + count
-        if end * _AES_BLOCK > MOST_KEPT:
-            return super().line(start, count)
-        with self._lock:
-            if end > self._count:
-                if 2 * end > len(self._made):
-                    self._made = np.concatenate([self._made[: 2 * self._count], np.empty(2 * end, np.uint64)])
-                self._made[2 * self._count : 2 * end] = super().line(self._count, end - self._count)
-                self._count = end
-            found = self._made[2 * start : 2 * end]
-        found.flags.writeable = False
-        return found
 
 
 def _stream(key: bytes, start: bytes, count: int) -> Words:

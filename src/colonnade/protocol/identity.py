@@ -2,18 +2,6 @@
 
 from typing import Protocol
 
-from colonnade.kernels.masks import Words
-
-
-class Stretched(Protocol):
-    """A secret, stretched to a long line and a large grid of uniform words."""
-
-    def line(self, start: int, count: int) -> Words:
-        """Give so many pairs of words of the line, from the pair at a place on."""
-
-    def grid(self, layers: int, rows: range, columns: range) -> Words:
-        """Give two words for each place of a part of the grid; shape (layers, 2, n_rows, n_columns)."""
-
 
 class Pair(Protocol):
     """A key of one secret, to agree on others with: its public part, and what it agrees on."""
@@ -24,9 +12,6 @@ class Pair(Protocol):
 
     def agreed(self, their_key: bytes) -> bytes:
         """Agree on 32 bytes with whoever holds the secret of `their_key`."""
-
-    def stretched(self, secret: bytes, context: bytes) -> Stretched:
-        """Stretch a secret that all parties have, for one purpose."""
 
 
 class Identity(Protocol):

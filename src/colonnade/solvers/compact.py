@@ -31,13 +31,7 @@ from colonnade.contracts import (
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import (
-    calibrate,
-    calibration_strength,
-    count_moments,
-    count_repeated,
-    what_is_left,
-)
+from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
 from colonnade.kernels.fitted_rests import fitted_rests
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import RoundedColumns
@@ -265,14 +259,9 @@ def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
     if coreset.sampler in (GIVEN, ALL_ROWS):
         return coreset.weights
-    noise, blocks = [party.noise(coreset.weights) for party in parties], [party.values for party in parties]
-    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, _strength(parties), free)
-
-
-def _strength(parties: list[WhitenedRows]) -> float:
-    n_moments = count_moments([party.values for party in parties])
-    n_repeated = sum(count_repeated(party.exact) for party in parties)
-    return calibration_strength(len(parties[0].values), n_moments - n_repeated)
+    noise, strength = [party.noise(coreset.weights) for party in parties], calibration_strength(len(coreset))
+    blocks = [party.values for party in parties]
+    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, strength, free)
 
 
 def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
@@ -338,7 +327,7 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
 def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
     """Say what calibration leaves of the errors of sums: at most, and as they vary."""
     blocks = [party.values for party in parties]
-    rest = (coreset.weights, blocks, coreset.total_weight, _strength(parties), free)
+    rest = (coreset.weights, blocks, coreset.total_weight, calibration_strength(len(coreset)), free)
     return lambda values: what_is_left(values, *rest), lambda values: fitted_rests(values, *rest)
 
 

@@ -57,7 +57,7 @@ def test_lateness_is_told_with_an_interval_and_standard_errors(files: dict[str, 
     low, high = held_out.auc_interval
     assert 0.7 < low < held_out.auc < high < 1
     words = in_words(runs[0])
-    for expected in ("AUC 0.", "dep_delay", "std. error", "weather", "held out"):
+    for expected in ("AUC 0.", "dep_delay", "std.", "weather", "held out"):
         assert expected in words
     assert "dest=" not in words
 

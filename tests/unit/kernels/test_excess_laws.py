@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, count_moments
+from colonnade.kernels.calibration import calibrate, calibration_strength
 from colonnade.kernels.calibration_gain import (
     MOST_EXPLAINED,
     calibration_gain,
@@ -88,8 +88,7 @@ class Population:
         if step is not None:
             blocks = [_rounded(block, step, int(rng.integers(2**60))) for block in blocks]
             each, total = [np.full(block.shape[1], step**2 / 12) for block in blocks], float(self.n_rows)
-            strength = calibration_strength(len(rows), count_moments(blocks))
-            weights = calibrate(weights, blocks, total, each, strength, 1 - 1 / weights)
+            weights = calibrate(weights, blocks, total, each, calibration_strength(len(rows)), 1 - 1 / weights)
             joined, noise = np.hstack(blocks), np.concatenate(each)
             came = RoundedColumns(joined, weights, noise, self.features)
             joined = came.corrected(came.worthwhile_share(self.label))
@@ -299,7 +298,7 @@ def test_ridge_risk_is_that_of_ridge_regression() -> None:
 
 
 def test_calibration_gains_what_moments_explain_and_little_with_few_rows() -> None:
-    gains = [calibration_gain(0.4, 45 / size, calibration_strength(size, 45)) for size in (50, 500, 5000, 10**6)]
+    gains = [calibration_gain(0.4, 45 / size, calibration_strength(size)) for size in (50, 500, 5000, 10**6)]
     assert gains == sorted(gains, reverse=True)
     assert gains[0] < 1.1
     assert gains[-1] == pytest.approx(0.6, abs=0.01)

@@ -9,7 +9,6 @@ import pytest
 import colonnade as cn
 from colonnade.data.tables import read_table
 from colonnade.ledger import SERVER
-from colonnade.privacy import primitives
 from colonnade.privacy.identities import (
     BesideServer,
     PinnedIdentity,
@@ -187,24 +186,3 @@ def test_one_request_looks_at_the_pins_once_and_the_next_one_sees_what_changed()
     for after in (data.known(), identity_of(data), identity):
         assert not after.is_signed("weather", b"text", signature)
         assert after.parties == ("airline",)
-
-
-def test_parties_of_one_process_stretch_a_secret_once_to_what_each_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(primitives, "MOST_KEPT", 16 * 100)
-    alone, kept = primitives.ManyWords(b"s" * 32, b"purpose"), primitives.KeptWords(b"s" * 32, b"purpose")
-    for start, count in ((0, 5), (3, 40), (50, 20), (10, 0), (0, 70), (90, 30)):  # the last ones are not kept
-        np.testing.assert_array_equal(kept.line(start, count), alone.line(start, count))
-    np.testing.assert_array_equal(kept.grid(1, range(2), range(3)), alone.grid(1, range(2), range(3)))
-    with pytest.raises(ValueError, match="read-only"):
-        kept.line(0, 5)[0] = 0
-
-
-def test_the_last_party_of_a_process_leaves_no_stretched_secret_behind() -> None:
-    pairs = [each.pair(bytes(32)) for name, each in identities_here("abc", os.urandom).items() if name != SERVER]
-    first, second = (pair.stretched(b"s" * 32, b"purpose") for pair in pairs[:2])
-    assert first is second
-    assert pairs[0].stretched(b"t" * 32, b"purpose") is not first
-    once = [pair.stretched(b"s" * 32, b"purpose") for pair in pairs]
-    assert once[0] is once[1] is once[2]
-    assert pairs[0].stretched._made is None
-    assert "s" * 32 not in repr(pairs[0].stretched)

@@ -14,8 +14,6 @@ from typing import Any
 import grpc
 
 from colonnade.errors import PartyUnreachableError, RemoteProtocolError, TransportError
-from colonnade.options import listed
-from colonnade.transports import terminal
 from colonnade.transports.carriers import Log, Look, Outcome
 from colonnade.transports.endpoints import ServerEndpoint
 from colonnade.transports.envelopes import (
@@ -36,44 +34,19 @@ from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.certified import check_own, warnings_of_own
 from colonnade.transports.grpc.handshakes import FailedHandshakes
 from colonnade.transports.grpc.links import DaemonThreads, Link, most_files
+from colonnade.transports.grpc.talk import MissingParties, say, say_whose_owner
 from colonnade.transports.revoked import Revoked
-from colonnade.transports.terminal import SCREEN, Waiting
 
 JOIN_SECONDS = 10.0
 MAX_STREAMS_A_PARTY = 4
 # Strangers have so many connections, until TLS is done or their time is up, and leave so many files to runs.
 STRANGERS, FILES_FOR_RUNS = 128, 128
-SHOWN_NAMES = 10
 # So often who watches is told who stays away, and it is looked whether to wait any longer.
 TICK_SECONDS = 1.0
 MAX_STRAYS = 100
 # A party that disconnects so often on one request does not answer it.
 MAX_REJOINS = 20
 OnWaiting = Callable[[Sequence[str]], None]
-
-
-class MissingParties:
-    """Tells on stderr who is waited for; of many, the first."""
-
-    def __init__(self) -> None:
-        self._waiting = Waiting(terminal.say, SCREEN)
-
-    def __call__(self, missing: Sequence[str]) -> None:
-        """Tell it, if it is time to; that nobody is missing at once, if somebody was."""
-        if missing:
-            self._waiting.tell(f"colonnade: waiting for {listed(missing, SHOWN_NAMES)}")
-        elif self._waiting.over():
-            say("all parties are connected")
-
-
-def say_whose_owner(party: str) -> None:
-    """Write to stderr whose owner is waited for."""
-    say(f"waiting for the owner of {party} to approve")
-
-
-def say(words: str) -> None:
-    """Write to stderr what a person at the server should see."""
-    terminal.say(f"colonnade: {words}")
 
 
 class Hub:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from colonnade.transports import terminal
-from colonnade.transports.grpc.hub import MissingParties
+from colonnade.transports.grpc.talk import MissingParties
 
 
 class Full(io.StringIO):

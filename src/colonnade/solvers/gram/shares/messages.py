@@ -10,8 +10,8 @@ from colonnade.kernels.masks import WORD_BYTES, Words
 from colonnade.kernels.shares import LIMBS
 from colonnade.messages import Message, Reveals
 from colonnade.privacy.circles import Circle
+from colonnade.privacy.primitives import ManyWords
 from colonnade.privacy.statements import CircleKeys, transcript_of
-from colonnade.protocol.identity import Stretched
 from colonnade.signing import digest
 from colonnade.solvers.gram.question import RING, GramQuestion
 
@@ -111,7 +111,7 @@ def circle_for(question: GramQuestion, parties: Sequence[str]) -> Circle:
     return Circle(hubs=(DEALER, parties.index(question.to))) if question.steps else STAR
 
 
-def matrix_words(words: Stretched, question: GramQuestion, columns: range) -> Words:
+def matrix_words(words: ManyWords, question: GramQuestion, columns: range) -> Words:
     """Stretch the parties' seed to what these columns, among those of all, are hidden by; shape (c, 2, m)."""
     size = len(question.rows)
     return words.line(columns.start * size, len(columns) * size).reshape(len(columns), LIMBS, size)

@@ -21,10 +21,10 @@ from colonnade.privacy.pair_keys import (
     view_digest,
     with_keys,
 )
-from colonnade.privacy.pairwise import Secret
+from colonnade.privacy.pairwise import Secret, share_words
+from colonnade.privacy.primitives import ManyWords
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
-from colonnade.protocol.identity import Stretched
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.signing import digest
 from colonnade.solvers.gram.party import check_question
@@ -79,7 +79,7 @@ def _answer_shares(
     bases = _bases(question, data)
     seed = _seed(request, kept, kept.secret, identity.parties, _of_seeds(state, kept, data))
     place = identity.parties.index(identity.name)
-    share, blocks = _shared(_directions(bases, question), kept.secret.share_words(seed, transcript), question, place)
+    share, blocks = _shared(_directions(bases, question), share_words(seed, transcript), question, place)
     means = sendable_floats(np.stack([basis.mean for basis in bases]))
     factors = sendable_floats(np.vstack([basis.factor for basis in bases]))
     for_steps = None
@@ -100,7 +100,7 @@ def _question(
         state = check_steps(state, question, request, data)
     # Others' numbers of columns are the server's word, and blocks of all of them are made at once.
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
-    largest = max(len(question.rows), len(question.fold_rows()) * ours) * LIMBS * sum(request.n_columns)
+    largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
     if len(question.rows) > MAX_ROWS or largest > MAX_NUMBERS:
         raise InputError(f"{len(question.rows):,} rows do not fit one message. Use a coreset or a smaller size.")
     return question, state
@@ -108,13 +108,13 @@ def _question(
 
 def _bases(question: GramQuestion, data: PartyData) -> list[LocalBasis]:
     columns, weights = data.table.take(question.rows), question.row_weights()
-    return [local_basis(columns[group], weights[group]) for group in question.fold_rows()]
+    return [local_basis(columns[group], weights[group]) for group in question.groups()]
 
 
 def _directions(bases: list[LocalBasis], question: GramQuestion) -> Words:
     """Put the folds' orthonormal columns in the rows' places; shape (c, 2, m), in limbs."""
     directions = np.zeros((len(question.rows), len(bases[0].mean)))
-    for group, basis in zip(question.fold_rows(), bases, strict=True):
+    for group, basis in zip(question.groups(), bases, strict=True):
         directions[group] = basis.directions
     return to_limbs(directions)
 
@@ -128,12 +128,12 @@ def _seed(
     return secret.decrypt_from(parties[DEALER], request.box, DEALER, kept.keys, transcript)
 
 
-def _shared(directions: Words, words: Stretched, question: GramQuestion, place: int) -> tuple[bytes, bytes]:
+def _shared(directions: Words, words: ManyWords, question: GramQuestion, place: int) -> tuple[bytes, bytes]:
     """Compute U_j, and our terms of the products of our columns with those of earlier and later names, under masks."""
     own = question.columns_of(place)
     share = directions - matrix_words(words, question, own)
     before, after = range(own.start), range(own.stop, sum(question.n_columns))
-    n_folds = len(question.fold_rows())
+    n_folds = len(question.groups())
     earlier = [_by_fold(mask, share, question) for mask in _masks(words, question, before)]
     later = [_by_fold(directions, mask, question) for mask in _masks(words, question, after)]
     blocks = (
@@ -143,7 +143,7 @@ def _shared(directions: Words, words: Stretched, question: GramQuestion, place: 
     return pack_words(share), b"".join(map(pack_words, blocks))
 
 
-def _masks(words: Stretched, question: GramQuestion, columns: range) -> Iterator[Words]:
+def _masks(words: ManyWords, question: GramQuestion, columns: range) -> Iterator[Words]:
     """Stretch the seed to the masked matrix E of these columns, some of them at a time; shape (k, 2, m)."""
     step = max(1, BLOCK_WORDS // (LIMBS * len(question.rows)))
     for start in range(columns.start, columns.stop, step):
