@@ -65,7 +65,7 @@ def test_a_run_waits_until_its_owner_says_yes(tmp_path: Path) -> None:
         assert job["words"]["takes"]["rows"] >= 100
         assert {"features", "labels", "row ids"} <= {told["what"] for told in job["words"]["tells"]}
         until(lambda: "the owners of these parties approve: bank." in trial.status())
-        words = run("approve", str(trial.party_files["bank"])).stdout
+        words = " ".join(run("approve", str(trial.party_files["bank"])).stdout.split())
         for part in (
             "bank would tell",
             "to server: labels of up to 100 rows",

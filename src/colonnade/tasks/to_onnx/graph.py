@@ -125,19 +125,16 @@ def distinct(wanted: Sequence[tuple[str, str]]) -> list[str]:
     """Name columns, given by party and name, so that no two are called alike, and none is called nothing."""
     plain = [clean(name) or "column" for _, name in wanted]
     longer = [f"{clean(party)}.{name}" if party else name for (party, _), name in zip(wanted, plain, strict=True)]
-    times = Counter(plain)
-    names = [name if times[name] == 1 else other for name, other in zip(plain, longer, strict=True)]
-    times = Counter(names)
-    taken, numbers = {name for name in names if times[name] == 1}, Counter[str]()
-    for place, name in enumerate(names):
-        if times[name] > 1:
-            while True:
-                numbers[name] += 1
-                candidate = f"{name} ({numbers[name]})"
-                if candidate not in taken:
-                    break
-            taken.add(candidate)
-            names[place] = candidate
+    times, others = Counter(plain), Counter(longer)
+    taken = {name for name in plain if times[name] == 1}  # these stay as they are, whatever others are called
+    names = []
+    for name, other in zip(plain, longer, strict=True):
+        if times[name] == 1:
+            names.append(name)
+            continue
+        candidates = (other if number == 0 else f"{other} ({number})" for number in count(int(others[other] > 1)))
+        names.append(next(candidate for candidate in candidates if candidate not in taken))
+        taken.add(names[-1])
     return names
 
 

@@ -34,7 +34,7 @@ from colonnade.transports.grpc import wire
 from colonnade.transports.grpc.certified import check_own, warnings_of_own
 from colonnade.transports.grpc.handshakes import FailedHandshakes
 from colonnade.transports.grpc.links import DaemonThreads, Link, most_files
-from colonnade.transports.grpc.talk import MissingParties, say, say_whose_owner
+from colonnade.transports.grpc.talk import MissingParties, say, say_who_was_refused, say_whose_owner
 from colonnade.transports.revoked import Revoked
 
 JOIN_SECONDS = 10.0
@@ -317,8 +317,7 @@ class Hub:
     def _refused_unseen(self, why: str, count: int) -> None:
         """Say that somebody was not let in: TLS tells no name before it has believed the certificate."""
         self._log("refused", reason=why, connections=count)
-        times = f" ({count:,} times)" if count > 1 else ""
-        say(f"a connection was refused: {why}{times}; missing: {listed(self.missing, SHOWN_NAMES) or 'nobody'}")
+        say_who_was_refused(why, count, self.missing)
 
     def _tell(self, words: str) -> None:
         self._log("read again", words=words)

@@ -28,6 +28,12 @@ def say_whose_owner(party: str) -> None:
     say(f"waiting for the owner of {party} to approve")
 
 
+def say_who_was_refused(why: str, count: int, missing: Sequence[str]) -> None:
+    """Write to stderr why connections were refused, so many by now, and whose they may have been."""
+    times = f" ({count:,} times)" if count > 1 else ""
+    say(f"a connection was refused: {why}{times}; missing: {listed(missing, SHOWN_NAMES) or 'nobody'}")
+
+
 def say(words: str) -> None:
     """Write to stderr what a person at the server should see."""
     terminal.say(f"colonnade: {words}")

@@ -261,6 +261,7 @@ def test_another_runtime_finds_the_same() -> None:
 
 
 @settings(max_examples=300)
+@example([("", "a"), ("", "p.a"), ("p", "a")])
 @given(st.lists(st.tuples(st.sampled_from(["", "p", "q"]), odd_names), max_size=30))
 def test_names_are_distinct_and_kept_where_they_can_be(wanted: list[tuple[str, str]]) -> None:
     names = distinct(wanted)
