@@ -42,12 +42,18 @@ class Findings(msgspec.Struct, frozen=True):
         """By what part of the cost of a model of all rows this model's is above it; None where that is not known."""
         if self.evaluation is None or self.all_rows is None or self.all_rows.cost <= 0:
             return None
+        if not _is_of_same_rows(self.evaluation, self.all_rows):
+            return None
         return float(self.evaluation.cost / self.all_rows.cost - 1)
 
     def joined(self, newer: "Findings") -> "Findings":
-        """Put newer findings in the place of these, where there are some."""
+        """Put newer findings in the place of these, where there are some; what is of other rows goes."""
         found = {name: value for name in self.__struct_fields__ if (value := getattr(newer, name)) is not None}
-        return msgspec.structs.replace(self, **found)
+        joined = msgspec.structs.replace(self, **found)
+        if newer.all_rows is None and self.all_rows is not None and newer.evaluation is not None:
+            stays = _is_of_same_rows(newer.evaluation, self.all_rows)
+            return joined if stays else msgspec.structs.replace(joined, all_rows=None)
+        return joined
 
     def check(self, report: type[Report]) -> None:
         """Require reports of the kind that belongs to the run's model."""
@@ -72,6 +78,12 @@ class Findings(msgspec.Struct, frozen=True):
             if value is not None
         }
         return cls(**{name: found.get(name) for name in cls.__struct_fields__})
+
+
+def _is_of_same_rows(one: Any, other: Any) -> bool:
+    """Tell whether two reports can be compared, as far as they say."""
+    samples = [getattr(each, "cost_interval", None) is not None for each in (one, other)]
+    return bool(one.n_evaluated == other.n_evaluated) and not any(samples)
 
 
 NOTHING_FOUND = Findings()

@@ -39,8 +39,9 @@ def read_model(folder: Path) -> tuple[Model[Any], AnySplit | None]:
 
 
 def keep_evaluation(folder: Path, report: Report, split: AnySplit | None) -> bool:
-    """Keep an evaluation with the run it is of, if it is one: of the run's own table, and of the rows it held out."""
-    if not (folder / RUN.record).exists() or getattr(report, "table", None) != "same":
+    """Keep an evaluation with the run it is of, if it is one: of the run's own table, and of all rows it held out."""
+    is_sampled = getattr(report, "cost_interval", None) is not None
+    if not (folder / RUN.record).exists() or getattr(report, "table", None) != "same" or is_sampled:
         return False
     run = read_run(folder)
     return run.split == split and _kept(run.with_findings(report), folder)

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Annotated
 
 import msgspec
 
 from colonnade.cells import html_table
 from colonnade.cells import in_a_line as in_a_line
+from colonnade.messages import Reveals
 from colonnade.text_tables import aligned as aligned
 
 SERVER = "server"
@@ -15,18 +17,22 @@ HEADER = ("phase", "round", "message", "server", "units", "bytes", "reveals")
 NUMBERS = frozenset({4, 5})
 
 
+# A file may come from anybody: no count is larger.
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+
+
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One message. `numbers` are how many tell each of `reveals`, at most; none in ledgers of earlier versions."""
 
     phase: str
-    round: int
+    round: Count
     sender: str
     receiver: str
     kind: str
-    units: int
-    bytes: int
+    units: Count
+    bytes: Count
     reveals: tuple[str, ...]
-    numbers: tuple[int, ...] = ()
+    numbers: tuple[Count, ...] = ()
 
     @property
     def party(self) -> str:
@@ -128,7 +134,10 @@ class Ledger:
     @classmethod
     def from_json(cls, text: str, *, run_by: str | None = None) -> "Ledger":
         """Read what `to_json` wrote."""
-        return cls(msgspec.json.decode(text, type=list[Entry]), run_by=run_by)
+        entries = msgspec.json.decode(text, type=list[Entry])
+        if unknown := {kind for entry in entries for kind in entry.reveals} - set(Reveals):
+            raise ValueError(f"nothing is known of what it reveals: {sorted(unknown)[0][:50]!r}")
+        return cls(entries, run_by=run_by)
 
     def __str__(self) -> str:
         """Lay out one line a kind of message, of all rounds of a phase that follow one another, then the total.

@@ -25,7 +25,8 @@ def _what(run: Any) -> list[str]:
     cards = run.roster.cards
     learned = "A coreset for" if run.model is None else f"{type(run.model).__name__} of"
     names = listed([in_a_line(card.name) for card in cards], NAMED)
-    label = "" if run.roster.label_party is None else f"; the label is {in_a_line(run.roster.label_party)}'s"
+    party = run.roster.label_party if run.task.needs_label else None
+    label = "" if party is None else f"; the label is {in_a_line(party)}'s"
     n_columns = len(run.roster.feature_names)
     return [f"{learned} {_brief(run.task)}.", f"From {len(cards):,} parties: {names}; {n_columns:,} columns{label}."]
 
@@ -62,8 +63,12 @@ def _goodness(run: Any) -> list[str]:
     lines = []
     if found.evaluation is not None:
         n_rows = f"{found.evaluation.n_evaluated:,}"
+        is_sampled = getattr(found.evaluation, "cost_interval", None) is not None
         rows = f"all {n_rows} rows" if run.split is None else f"{n_rows} held-out rows"
-        excess = "" if found.excess is None else f"; {100 * found.excess:.2g} % above a model of all rows"
+        rows = f"a sample of {n_rows} rows" if is_sampled else rows
+        gap = found.excess
+        side = "above" if gap is None or gap >= 0 else "below"
+        excess = "" if gap is None else f"; {100 * abs(gap):.2f} % {side} a model of all rows"
         lines.append(f"How good: on {rows} {found.evaluation.in_words()}{excess}.")
     if found.certificate is not None:
         doubt = "" if found.certificate.trusted else " NOT TO BE TRUSTED: print run.findings.certificate."
@@ -72,12 +77,17 @@ def _goodness(run: Any) -> list[str]:
 
 
 def _sent(run: Any) -> str:
-    ledger, roster = run.ledger, run.roster
-    everything = BYTES_A_NUMBER * run.coreset.n_rows * (len(roster.feature_names) + (roster.label_party is not None))
+    ledger = run.ledger
     return (
         f"Sent: {in_bytes(ledger.bytes)} in {ledger.n_rounds:,} rounds ({ledger.units:,} units); all rows as they are "
-        f"would be {in_bytes(everything)}."
+        f"would be {in_bytes(bytes_of_all(run))}."
     )
+
+
+def bytes_of_all(run: Any) -> int:
+    """Count the bytes of all cells that the task is about, as its columns are prepared."""
+    label = run.task.needs_label and run.roster.label_party is not None
+    return int(BYTES_A_NUMBER * run.coreset.n_rows * (len(run.roster.feature_names) + label))
 
 
 def _next(run: Any) -> list[str]:

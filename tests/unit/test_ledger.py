@@ -99,3 +99,10 @@ def test_a_runs_ledger_is_its_part_of_the_federations() -> None:
 def test_rounds_of_jobs_that_follow_one_another_are_counted_each() -> None:
     entries = [Entry("opening", number, SERVER, "bank", "OpenJob", 0, 10, ()) for number in (1, 1, 2, 1, 2, 2, 3)]
     assert (Ledger(entries).n_rounds, Ledger().n_rounds) == (5, 0)
+
+
+@pytest.mark.parametrize("field", [{"bytes": 10**400}, {"units": -1}, {"reveals": ["everything"]}])
+def test_a_ledger_of_somebody_else_s_making_is_read_without_trust(field: dict[str, object]) -> None:
+    entry = {"phase": "p", "round": 1, "sender": "server", "receiver": "a", "kind": "K", "units": 1, "bytes": 1}
+    with pytest.raises(ValueError, match=r"."):
+        Ledger.from_json(json.dumps([{**entry, "reveals": [], **field}]))

@@ -2,6 +2,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -202,6 +203,14 @@ def test_what_is_found_later_joins_what_was_found_before() -> None:
     assert other.findings.evaluation == run.findings.all_rows
     assert other.findings.certificate == run.findings.certificate
     assert run.findings.evaluation != run.findings.all_rows
+
+
+def test_a_model_of_all_rows_is_compared_on_the_same_rows_only() -> None:
+    run = judged_run()
+    sample = msgspec.structs.replace(run.findings.evaluation, n_evaluated=20, cost_interval=(0.0, 9.0))
+    other = run.with_findings(sample)
+    assert (other.findings.all_rows, other.findings.excess) == (None, None)
+    assert run.with_findings(sample, all_rows=run.findings.all_rows).findings.excess is None
 
 
 def test_what_is_found_when_it_is_first_read_is_not_found_by_adding_findings() -> None:

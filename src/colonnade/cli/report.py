@@ -46,11 +46,15 @@ def command(
 
     Example: colonnade report run -o page.html
     """
+    if disclosure and (out is not None or dpia is not None):
+        raise InputError("--disclosure prints, and -o and --dpia write: give one of the two.")
+    if (out is None and plan is not None) or (len(run_folders) > 1 and out is None):
+        raise InputError("Several runs, and a plan, are shown on a page. Add -o page.html.")
+    if out is not None and out == dpia:
+        raise InputError(f"The page and the sheet cannot both be {out}. Name two files.")
     if out is not None or dpia is not None:
         _write(run_folders, out, plan, dpia, json=json)
         return
-    if plan is not None or len(run_folders) > 1:
-        raise InputError("Several runs, and a plan, are shown on a page. Add -o page.html.")
     run_folder = run_folders[0]
     if disclosure:
         sheet = _planned(run_folder) if run_folder.is_file() else Run.load(run_folder).disclosure

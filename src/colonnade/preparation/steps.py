@@ -39,6 +39,9 @@ class ColumnStep:
     def __reduce__(self) -> tuple[type["ColumnStep"], tuple[str, str]]:
         return ColumnStep, (self._does, self._learned)
 
+    def __setstate__(self, _state: object) -> None:
+        raise InputError("A step is made of texts alone. Take the file of the pipeline as it was written.")
+
     def __repr__(self) -> str:
         # Without what was learned: levels do not belong in a log.
         return f"ColumnStep({self._does!r} of {self._column.column!r})"
@@ -67,6 +70,9 @@ class GivenNames:
 
     def __reduce__(self) -> tuple[type["GivenNames"], tuple[str, ...]]:
         return GivenNames, self._names
+
+    def __setstate__(self, _state: object) -> None:
+        raise InputError("A step is made of texts alone. Take the file of the pipeline as it was written.")
 
     def __repr__(self) -> str:
         return f"GivenNames({', '.join(map(repr, self._names))})"

@@ -8,13 +8,15 @@ from colonnade.disclosure import LIMITS
 from colonnade.report import headline
 from colonnade.report.numbers import count, in_bytes
 from colonnade.report.remarks import remarks
-from colonnade.report.sheet import rows_of, safeguards
+from colonnade.report.sheet import not_counted, rows_of, safeguards
 from colonnade.report.tables import name, printable
 from colonnade.run import Run
 
 MARK = "<!-- Colonnade disclosure sheet -->"
 # What Markdown would take for more than text: anywhere, in what looks like an address, and where a line begins.
-SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$@^]|:(?=//)|(?<=[wW]{3})\.|^\s*(?:[-+=]|\d+(?=[.)])))")
+SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&$@^]|:(?=//)|(?<=[wW]{3})\.|^\s*[-+=])")
+# The first item of a list: what ends its number is escaped, since a backslash before a digit would be shown.
+NUMBERED = re.compile(r"^(\d{1,9})([.)])(?=\s|$)")
 MOST_LINES = 1000
 
 
@@ -25,7 +27,7 @@ def sheet(run: Run[Any]) -> str:
 
 def escaped(text: str) -> str:
     """Make text of anyone's making stand for itself in Markdown, in one line."""
-    return SPECIAL.sub(r"\\\1", printable(text).strip())
+    return NUMBERED.sub(r"\1\\\2", SPECIAL.sub(r"\\\1", printable(text).strip()))
 
 
 def _what(run: Run[Any]) -> Iterator[str]:
@@ -65,8 +67,12 @@ def _who(run: Run[Any]) -> Iterator[str]:
         of_rows = "no single row" if rows is None else f"at most {count(rows)}"
         lines.append((name(line.who), name(line.about), line.meaning, f"at most {count(line.numbers)}", of_rows))
     yield from _table(("who", "about whom", "what", "numbers", "rows"), lines)
-    yield "The server is told of no row by name: rows are numbers that the parties agreed on."
-    yield ""
+    if run.coreset.alignment is None:
+        yield "The server is told of no row by name: rows are numbers, in the order that the parties' tables have."
+        yield ""
+    for each in not_counted(run):
+        yield escaped(each)
+        yield ""
 
 
 def _kept(run: Run[Any]) -> Iterator[str]:
@@ -89,8 +95,8 @@ def _made(run: Run[Any]) -> Iterator[str]:
     yield ""
     facts = [
         ("task", repr(run.task)),
-        ("sampler", repr(run.sampler or run.coreset.sampler)),
-        ("solver", repr(run.solver)),
+        ("sampler", run.coreset.sampler if run.sampler is None else repr(run.sampler)),
+        ("solver", "none" if run.solver is None else repr(run.solver)),
         ("rows held out", "none" if run.split is None else repr(run.split)),
         ("seed", str(run.seed)),
         ("sent", f"{in_bytes(run.ledger.bytes)} in {run.ledger.n_rounds} rounds"),

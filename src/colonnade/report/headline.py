@@ -8,6 +8,7 @@ from colonnade.report.numbers import count, duration, in_bytes, per_cent, value
 from colonnade.report.sections import Tile
 from colonnade.report.tables import name, names
 from colonnade.run import Run
+from colonnade.run_words import bytes_of_all
 
 
 def sentences(run: Run[Any]) -> Iterator[str]:
@@ -35,10 +36,10 @@ def tiles(run: Run[Any]) -> Iterator[Tile]:
             "not known" if bound is None else f"at most {per_cent(bound)}",
             _certificate_note(found),
         )
-    part = per_cent(run.ledger.bytes / known.everything(run))
-    yield Tile("Sent", in_bytes(run.ledger.bytes), f"{part} of sending every cell")
+    part = per_cent(run.ledger.bytes / bytes_of_all(run))
+    yield Tile("Sent", in_bytes(run.ledger.bytes), f"{part} of {known.cells(run)}")
     if known.took_all_rows(run):
-        yield Tile("Learned on", count(run.coreset.n_rows), "rows: all of them")
+        yield Tile("Learned on", f"{count(len(run.coreset))} rows", "all that count")
     else:
         yield Tile("Learned on", f"{count(len(run.coreset))} rows", f"of {count(run.coreset.n_rows)}")
     yield Tile("Rounds", count(run.ledger.n_rounds), f"in {duration(run.seconds)}")
@@ -60,7 +61,7 @@ def _what(run: Run[Any]) -> str:
     at = f", which {name(run.roster.label_party)} holds," if run.task.needs_label and run.roster.label_party else ""
     thing = known.learned(run)
     if known.took_all_rows(run):
-        on = f"on all {n_rows} rows" if run.split is None else f"on all of {n_rows} rows that were not held out"
+        on = f"on all {n_rows} rows" if run.split is None else f"on all {count(len(run.coreset))} rows not held out"
     else:
         on = (
             f"on a coreset of {count(len(run.coreset))} of {n_rows} rows"
@@ -104,16 +105,15 @@ def certified(found: Any) -> str:
 
 def sent(run: Run[Any]) -> str:
     """Say what was sent, beside all cells of all parties."""
-    all_cells, own = known.everything(run), run.ledger.bytes
-    beside = (
-        f"{per_cent(own / all_cells)} of the {in_bytes(all_cells)} that sending every cell would take"
-        if own <= all_cells
-        else f"{own / all_cells:,.1f} times the {in_bytes(all_cells)} that sending every cell would take"
-    )
+    all_cells, own = bytes_of_all(run), run.ledger.bytes
+    part = per_cent(own / all_cells) if own <= all_cells else f"{own / all_cells:,.1f} times"
+    beside = f"{part} of the {in_bytes(all_cells)} that {known.cells(run)} would take"
     return f"{in_bytes(own)} were sent in {count(run.ledger.n_rounds)} rounds, {beside}."
 
 
 def _rows_of(run: Run[Any], report: Any) -> str:
+    if getattr(report, "cost_interval", None) is not None:
+        return f"a sample of {count(report.n_evaluated)} rows"
     if run.split is not None and report.table in ("same", None):
         return f"{count(report.n_evaluated)} rows that were held out"
     return (

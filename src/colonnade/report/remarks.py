@@ -16,6 +16,8 @@ from colonnade.run import Run
 UNEVEN, ROWS_A_COEFFICIENT = 0.5, 10
 # Weights estimate the weight of all rows; who sees them a tenth off should ask why.
 OFF = 0.1
+# The mean of fewer rows is not far from any of them.
+FEW_IN_CLUSTER = 10
 TABLES = {
     "changed": "a table that changed since the model was learned: its numbers are neither of rows that it learned "
     "from, nor of rows held out",
@@ -43,6 +45,7 @@ def remarks(run: Run[Any]) -> Iterator[str]:
         yield from said
     if run.disclosure.raw:
         yield f"{run.disclosure.headline} See the disclosure sheet."
+    yield from _small_clusters(run)
     yield from _facts(run)
 
 
@@ -114,6 +117,16 @@ def _unmeasured(run: Run[Any]) -> Iterator[str]:
         )
     if known.certificate(run) is None:
         yield "The run has no certificate: how far the model can be from the best possible is not known."
+
+
+def _small_clusters(run: Run[Any]) -> Iterator[str]:
+    sizes = getattr(known.evaluation(run), "cluster_sizes", ())
+    small = [place for place, size in enumerate(sizes) if size < FEW_IN_CLUSTER]
+    if small:
+        yield (
+            f"{count(len(small))} of {count(len(sizes))} clusters have fewer than {FEW_IN_CLUSTER} rows, the first is "
+            f"cluster {small[0]}: such a centre says much of single rows. Think before you hand this page on."
+        )
 
 
 def _facts(run: Run[Any]) -> Iterator[str]:

@@ -42,7 +42,7 @@ def snippet(run: Run[Any]) -> str:
     """Write the call, with the parties' tables as files of their names."""
     cards = run.roster.cards
     lines = ["import colonnade as cn", "", "parties = ["]
-    lines += [f"    {_party(card, place)}," for place, card in enumerate(cards[:MOST_PARTIES], start=1)]
+    lines += [f"    {_party(run, card, place)}," for place, card in enumerate(cards[:MOST_PARTIES], start=1)]
     if len(cards) > MOST_PARTIES:
         lines.append(f"    # and {len(cards) - MOST_PARTIES} more")
     lines += ["]", "federation = cn.Federation(parties)"]
@@ -77,11 +77,13 @@ def _fingerprint(run: Run[Any], card: PartyCard) -> str:
     return "" if run.tables is None else run.tables.fingerprints.get(card.name, "")
 
 
-def _party(card: PartyCard, place: int) -> str:
+def _party(run: Run[Any], card: PartyCard, place: int) -> str:
     label = "" if card.label_name is None else f", label={card.label_name[:WIDEST_CODE]!r}"
     weights = ', weights="..."' if card.has_weights else ""
     split = ', split="..."' if card.has_split else ""
-    return f'cn.Party({card.name[:WIDEST_CODE]!r}, "table{place}.parquet"{label}{weights}{split})'
+    prepare = ", prepare=..." if run.tables is not None and card.name in run.tables.prepared else ""
+    key = ", key=..." if run.coreset.alignment is not None else ""
+    return f'cn.Party({card.name[:WIDEST_CODE]!r}, "table{place}.parquet"{label}{key}{weights}{split}{prepare})'
 
 
 def _call(option: Any) -> str:

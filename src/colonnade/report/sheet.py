@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from colonnade.disclosure import LIMITS, DisclosureLine
+from colonnade.findings import NOTHING_FOUND
 from colonnade.messages import Reveals
+from colonnade.report.known import took_all_rows
 from colonnade.report.numbers import count
 from colonnade.report.sections import Section
 from colonnade.report.tables import Cell, number, table, text
@@ -32,7 +34,7 @@ def sheet_section(run: Run[Any]) -> Section:
     head = ("who learned", "about whom", "what", "numbers, at most", "of rows, at most", "told in")
     all_of_it = "`colonnade report RUN --disclosure --json` prints all."
     shown = table("Who learned what about whom, the worst first", head, lines, all_of_it=all_of_it)
-    return Section("disclosure", "Disclosure sheet", (sheet.headline, LIMITS), tables=(shown,))
+    return Section("disclosure", "Disclosure sheet", (sheet.headline, LIMITS, *not_counted(run)), tables=(shown,))
 
 
 def rows_of(run: Run[Any], line: DisclosureLine) -> int | None:
@@ -43,15 +45,27 @@ def rows_of(run: Run[Any], line: DisclosureLine) -> int | None:
     return min(len(set(run.coreset.rows.tolist())), line.numbers) if what in OF_DRAWN else None
 
 
+def not_counted(run: Run[Any]) -> Iterator[str]:
+    """Say what was told before the run, or since, and does not stand on its ledger."""
+    if run.coreset.alignment is not None:
+        yield (
+            'Records were matched before this run, and what that told is not counted here: with align = "clear" the '
+            "server was told all keys."
+        )
+    if run.findings != NOTHING_FOUND:
+        yield "What evaluations and certificates told since is not counted here: it stands on ledgers of their own."
+
+
 def safeguards(run: Run[Any]) -> Iterator[str]:
     """Say by what less was told than might have been."""
     shown = {line.what for line in run.disclosure.lines}
     if not {Reveals.FEATURES, Reveals.LABELS} & shown:
-        yield "No party's columns or labels left it for any row."
+        yield "In this run no party's columns or labels left it for any row."
     if Reveals.SCORE_SUMS in shown and Reveals.SCORES not in shown:
         yield "How unusual rows are was summed over the parties in secret: the server saw sums only."
-    if len(run.coreset) < run.coreset.n_rows:
-        yield f"Only drawn rows were used: {count(len(set(run.coreset.rows.tolist())))} of {count(run.coreset.n_rows)}."
+    if len(run.coreset) < run.coreset.n_rows and not took_all_rows(run):
+        drawn = len(set(run.coreset.rows.tolist()))
+        yield f"Only drawn rows were used in it: {count(drawn)} of {count(run.coreset.n_rows)}."
     if run.coreset.evidence is not None:
         yield "Draws were committed to before they were made, so that they can be checked afterwards (spot check)."
     yield "Every message is on the ledger, with what it reveals."

@@ -1,5 +1,6 @@
 """Writing a page, or the sheet for a privacy officer, to a file."""
 
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def write_dpia(run: Run[Any], path: AnyPath) -> Path:
 def _write(path: AnyPath, text: str, mark: str) -> Path:
     """Write a file whole or not at all; only its owner can read it, as a run."""
     file = Path(path)
-    fresh = file.with_name(f".{file.name}.fresh")
+    fresh = file.with_name(f".{file.name}.{secrets.token_hex(8)}")  # nobody can have put a link there
     try:
         if file.exists() and not _begins_with(file, mark):
             raise InputError(f"{file} is there already, and no report: it would be lost. Name another file.")
