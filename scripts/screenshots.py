@@ -9,7 +9,7 @@ from playwright.sync_api import sync_playwright
 REPORT = Path("demo-output/report.html")
 PICTURE = Path("docs/report.png")
 # What a person sees first, and the page's first figure.
-SIZE = {"width": 1000, "height": 1180}
+SIZE = {"width": 1000, "height": 1440}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 
