@@ -198,4 +198,12 @@ def test_a_name_full_of_markup_is_shown_as_text(tmp_path: Path, watched: Watched
         assert page.locator("img").count() == 0
         watched.check_access(page)
         watched.shoot(page, "server-markup")
+        assert page.locator("h1").inner_text() == "Server of 2 parties"
+        page.reload()
+        page.get_by_text("live", exact=True).wait_for()
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+        assert page.evaluate("[sessionStorage.length, document.cookie]") == [0, ""]
+        page.goto(page.url.removesuffix("login"))
+        page.wait_for_url("**/login")
     assert watched.errors == []

@@ -87,7 +87,7 @@ def _described(party: str, job: PendingJob, decision: Decision | None, left: dic
         *(_item(f"for all time: {words}") for words in job.words.in_all),
     ]
     lines.append(f"  sheet: {job.digest}")
-    decide = f'colonnade approve PARTY.toml {job.run} --sheet DIGEST --yes, or --no "reason"'
+    decide = f'colonnade approve PARTY.toml {job.run} --yes, or --no "reason"'
     return "\n".join([*lines, "" if decision else f"  {decide}\n"])
 
 
