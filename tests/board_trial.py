@@ -43,16 +43,17 @@ class Caller:
     """Calls a board, as a browser or as anybody else would."""
 
     place: Place
+    session: str = ""
     cookie: str = ""
-    word: str = ""
     headers: dict[str, str] = field(default_factory=dict)
 
     def call(self, method: str, path: str, body: object = None, **changes: str | None) -> Said:
         """Send a request; what is in `changes` takes the place of a header, or leaves it out where it is None."""
         given: dict[str, str | None] = {"Host": f"127.0.0.1:{self.place.port}"}
         given |= {"Cookie": self.cookie} if self.cookie else {}
+        given |= {"Authorization": f"Bearer {self.session}"} if self.session else {}
         if method == "POST":
-            given |= {"Origin": f"http://127.0.0.1:{self.place.port}", "X-Colonnade-Word": self.word}
+            given |= {"Origin": f"http://127.0.0.1:{self.place.port}"}
         given |= {name.replace("_", "-"): value for name, value in changes.items()}
         data = body if isinstance(body, bytes) else b"" if body is None else msgspec.json.encode(body)
         line = http.client.HTTPConnection("127.0.0.1", self.place.port, timeout=20)
@@ -79,10 +80,13 @@ class Caller:
     def log_in(self, token: str = TOKEN) -> Said:
         said = self.post("/login", {"token": token})
         if said.status == 200:
-            self.cookie = said.headers["set-cookie"].partition(";")[0]
-            self.word = self.get("/").body.decode().partition('name="word" content="')[2].partition('"')[0]
-            assert self.word
+            self.session = json.loads(said.body)["session"]
+            assert self.session
         return said
+
+    def ticket(self) -> str:
+        """Ask for a ticket, as a query."""
+        return f"?ticket={json.loads(self.post('/ticket').body)['ticket']}"
 
 
 @contextmanager

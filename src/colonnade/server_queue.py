@@ -99,7 +99,7 @@ class Queue:
         for path in sorted(self._finished.glob("*.json"), reverse=True)[:KEPT_FINISHED]:
             try:
                 found.append(msgspec.json.decode(read_file(path, 4 * MAX_JOB_BYTES), type=FinishedJob))
-            except (OSError, ValueError):  # of another version
+            except (OSError, ValueError, RecursionError):  # of another version
                 continue
         return found
 

@@ -62,6 +62,7 @@ class Watched:
         page.fill("#token", told["token"])
         page.press("#token", "Enter")
         page.wait_for_url(told["url"])
+        page.get_by_text("live", exact=True).wait_for()
         page.locator("section:not([hidden])").first.wait_for()
         return page
 
@@ -127,14 +128,15 @@ def test_a_board_watches_runs_go_from_waiting_to_done_cancelled_and_refused(tmp_
         watched.shoot(owner, "party-asked")
         owner.get_by_role("button", name="Approve").press("Enter")
         owner.locator("#ask-yes").press("Enter")
-        page.get_by_role("link", name="Open report").wait_for(timeout=1000 * PATIENCE)
+        page.get_by_role("button", name="Open report").wait_for(timeout=1000 * PATIENCE)
         page.get_by_text("All 3 parties are connected. Nothing is under way.").wait_for()
         assert page.locator("#runs .badge").all_inner_texts() == ["done"]
         watched.shoot(page, "server-done")
         with page.context.expect_page() as opened:
-            page.get_by_role("link", name="Open report").click()
+            page.get_by_role("button", name="Open report").click()
         assert "egression" in opened.value.locator("body").inner_text()
         assert opened.value.evaluate("self.origin") == "null", "a report has no origin here"
+        assert [each.context.cookies() for each in (page, owner)] == [[], []], "all ports would be sent them"
         _cancel_the_second(page, watched)
         _refuse_with_markup(page, owner, watched)
         phone = watched.log_in(server, viewport={"width": 320, "height": 640}, color_scheme="dark")
@@ -196,4 +198,12 @@ def test_a_name_full_of_markup_is_shown_as_text(tmp_path: Path, watched: Watched
         assert page.locator("img").count() == 0
         watched.check_access(page)
         watched.shoot(page, "server-markup")
+        assert page.locator("h1").inner_text() == "Server of 2 parties"
+        page.reload()
+        page.get_by_text("live", exact=True).wait_for()
+        page.get_by_role("button", name="Log out").click()
+        page.wait_for_url("**/login")
+        assert page.evaluate("[sessionStorage.length, document.cookie]") == [0, ""]
+        page.goto(page.url.removesuffix("login"))
+        page.wait_for_url("**/login")
     assert watched.errors == []

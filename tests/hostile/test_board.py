@@ -13,7 +13,18 @@ from colonnade.node.runs import RunStatus
 
 SECRETS = ("hospital", "fit-0123", "diagnosis", "importance")
 PATHS = (
-    *("/", "/login", "/events", "/state", "/metrics", "/runs/fit-0123/report", "/do/start", "/do/cancel", "/logout"),
+    *(
+        "/",
+        "/login",
+        "/events",
+        "/state",
+        "/metrics",
+        "/runs/fit-0123/report",
+        "/do/start",
+        "/do/cancel",
+        "/logout",
+        "/ticket",
+    ),
     *(
         "/do/unqueue",
         "/assets/board.js",
@@ -70,11 +81,11 @@ def test_another_pages_form_or_fetch_does_nothing_though_the_browser_is_logged_i
         caller.log_in()
         forms = ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": None})
         for changes in forms:
-            said = caller.post("/do/start", {"job": key}, X_Colonnade_Word=None, **changes)
+            said = caller.post("/do/start", {"job": key}, **changes)
             assert said.status == 403
         rebound = caller.post("/do/start", {"job": key}, Host="evil.example:80", Origin="http://evil.example:80")
         assert rebound.status == 421
-        two = Caller(caller.place, caller.cookie, caller.word)
+        two = Caller(caller.place, caller.session)
         assert two.get("/state", Host=f"127.0.0.1:{caller.place.port}@evil.example").status == 421
     assert files(folder) == before
 

@@ -54,6 +54,15 @@ def test_files_of_other_names_are_none_of_ours_and_unreadable_ones_are_refused(t
     assert [job.job for job in queue.waiting()] == [{}, {}]
 
 
+def test_a_finished_job_that_is_too_deep_to_read_hides_no_other(tmp_path: Path) -> None:
+    queue = Queue(tmp_path)
+    queue.add(FIT)
+    queue.end(queue.waiting()[0])
+    deep = '{"result": {"x": ' + "[" * 20_000 + "]" * 20_000 + "}}"
+    (tmp_path / "queue" / "finished" / f"{'9' * 20}-{'a' * 8}.json").write_text(deep)
+    assert [each.status for each in queue.finished()] == ["done"]
+
+
 def test_a_name_in_the_file_is_not_believed(tmp_path: Path) -> None:
     queue = Queue(tmp_path)
     name = queue.add(FIT)

@@ -6,22 +6,20 @@ from importlib.resources import files
 from typing import Any, Protocol, TypeVar
 
 import msgspec
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from colonnade.board.door import SESSION_SECONDS, Door, Session, is_word
+from colonnade.board.door import Door
 from colonnade.board.events import EventStream, News
 from colonnade.board.guard import Guard, Place
 from colonnade.errors import ColonnadeError
 
-WORD = "x-colonnade-word"
 ASSETS = {"board.css": "text/css", "board.js": "text/javascript", "login.js": "text/javascript"}
 T = TypeVar("T")
-Answer = Callable[[Request], Awaitable[Response | EventStream]]
+Answer = Callable[[Request, bytes], Awaitable[Response | EventStream]]
 Acts = Mapping[str, Callable[["Body"], str]]
 
 
@@ -53,6 +51,7 @@ class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     plan: str = ""
     approve: bool = False
     reason: str = ""
+    digest: str = ""
 
 
 class _Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,17 +59,12 @@ class _Token(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class BoardApp:
-    """Answers browsers that have shown the token, and sends others to the login page."""
+    """Answers pages that know the secret of a session; others are told nothing of what is here."""
 
     def __init__(self, board: Board, door: Door, place: Place) -> None:
         self._board, self._door, self._place = board, door, place
-        # Ports share a machine's cookies: two boards need two names.
-        self._cookie = f"colonnade-board-{place.port}"
         self._news = News(self._snapshot)
         self._at_reports = asyncio.Lock()
-        self._pages = Environment(
-            loader=PackageLoader("colonnade.board", "pages"), autoescape=True, undefined=StrictUndefined
-        )
 
     def app(self) -> ASGIApp:
         """Make the application."""
@@ -79,48 +73,53 @@ class BoardApp:
             Route("/login", self._login_page, methods=["GET"]),
             Route("/login", self._login, methods=["POST"]),
             Route("/logout", self._inside(self._logout), methods=["POST"]),
-            Route("/events", self._inside(self._events), methods=["GET"]),
+            Route("/ticket", self._inside(self._ticket), methods=["POST"]),
             Route("/state", self._inside(self._state), methods=["GET"]),
             Route("/do/{act}", self._inside(self._do), methods=["POST"]),
-            Route("/runs/{run}/report", self._inside(self._report), methods=["GET"]),
+            Route("/events", self._with_ticket(self._events), methods=["GET"]),
+            Route("/runs/{run}/report", self._with_ticket(self._report), methods=["GET"]),
             Route("/metrics", self._metrics, methods=["GET"]),
             Route("/assets/{name}", self._asset, methods=["GET"]),
         ]
         return Guard(Starlette(routes=routes), self._place)
 
-    def _snapshot(self) -> Mapping[str, object]:
+    def _snapshot(self) -> bytes:
         """Look, and if that fails say why: the board stays."""
         try:
-            return self._board.snapshot()
+            return msgspec.json.encode({"name": self._board.name, **self._board.snapshot()})
         except (ColonnadeError, OSError) as error:
-            return {"kind": "problem", "words": str(error)}
-
-    def _session(self, request: Request) -> Session | None:
-        return self._door.session(request.cookies.get(self._cookie, ""))
+            words = str(error)
+        # Half of what is read was written by others. Whatever they found to break a look with, those who listen go on.
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            words = f"The board cannot show what is there now ({what}). Look into the state folder."
+        return msgspec.json.encode({"kind": "problem", "words": words.encode("utf-8", "replace").decode()})
 
     def _inside(self, answer: Answer) -> Callable[[Request], Awaitable[Any]]:
-        """Answer only who is logged in; what changes something repeats the word that stands in the page."""
+        """Answer only a page that says the secret of its session."""
 
         async def answering(request: Request) -> Response | EventStream:
-            session = self._session(request)
-            if session is None:
-                return _problem(401, "Log in first.")
-            if request.method == "POST" and not is_word(session, request.headers.get(WORD, "")):
-                return _problem(403, "This request is not from the board's own page. Load it again.")
-            return await answer(request)
+            session = self._door.session(_bearer(request))
+            return _problem(401, "Log in first.") if session is None else await answer(request, session)
 
         return answering
 
-    async def _page(self, request: Request) -> Response:
-        session = self._session(request)
-        if session is None:
-            return RedirectResponse("/login", 303)
-        return HTMLResponse(self._rendered("board.html", name=self._board.name, word=session.word))
+    def _with_ticket(self, answer: Answer) -> Callable[[Request], Awaitable[Any]]:
+        """Answer where a browser sends no header of ours: once for each ticket."""
 
-    async def _login_page(self, request: Request) -> Response:
-        if self._session(request) is not None:
-            return RedirectResponse("/", 303)
-        return HTMLResponse(self._rendered("login.html"))
+        async def answering(request: Request) -> Response | EventStream:
+            session = self._door.redeem(request.query_params.get("ticket", ""))
+            if session is None:
+                return _problem(401, "This address is good once, and at once. Open it from the board.")
+            return await answer(request, session)
+
+        return answering
+
+    async def _page(self, _request: Request) -> Response:
+        return HTMLResponse(_file("board.html"))
+
+    async def _login_page(self, _request: Request) -> Response:
+        return HTMLResponse(_file("login.html"))
 
     async def _login(self, request: Request) -> Response:
         body = await _read(request, _Token)
@@ -128,34 +127,24 @@ class BoardApp:
             return _problem(400, "This is no token.")
         if not self._door.knows(body.token):
             return _problem(403, "This is not the token that this board printed when it was started.")
-        answer = JSONResponse({"words": "Welcome."})
-        answer.set_cookie(
-            self._cookie,
-            self._door.let_in(),
-            max_age=int(SESSION_SECONDS),
-            httponly=True,
-            samesite="strict",
-            secure=self._place.is_tls,
-        )
-        return answer
+        return JSONResponse({"words": "Welcome.", "session": self._door.let_in()})
 
-    async def _logout(self, request: Request) -> Response:
-        self._door.let_out(request.cookies.get(self._cookie, ""))
-        answer = JSONResponse({"words": "You are logged out."})
-        answer.delete_cookie(self._cookie, httponly=True, samesite="strict", secure=self._place.is_tls)
-        return answer
+    async def _logout(self, _request: Request, session: bytes) -> Response:
+        self._door.let_out(session)
+        return JSONResponse({"words": "You are logged out."})
 
-    async def _events(self, request: Request) -> Response | EventStream:
+    async def _ticket(self, _request: Request, session: bytes) -> Response:
+        return JSONResponse({"words": "Good once.", "ticket": self._door.ticket(session)})
+
+    async def _events(self, _request: Request, session: bytes) -> Response | EventStream:
         if self._news.is_full:
             return _problem(503, "Too many pages listen to this board. Close some of them.")
-        secret = request.cookies.get(self._cookie, "")
-        return EventStream(self._news, lambda: self._door.session(secret) is not None)
+        return EventStream(self._news, lambda: self._door.is_open(session))
 
-    async def _state(self, _request: Request) -> Response:
-        state = await asyncio.to_thread(self._snapshot)
-        return Response(msgspec.json.encode(state), media_type="application/json")
+    async def _state(self, _request: Request, _session: bytes) -> Response:
+        return Response(await asyncio.to_thread(self._snapshot), media_type="application/json")
 
-    async def _do(self, request: Request) -> Response:
+    async def _do(self, request: Request, _session: bytes) -> Response:
         act, body = self._board.acts().get(request.path_params["act"]), await _read(request, Body)
         if act is None:
             return _problem(404, "There is nothing of this name to do here.")
@@ -168,7 +157,7 @@ class BoardApp:
         await self._news.look_now()
         return JSONResponse({"words": words})
 
-    async def _report(self, request: Request) -> Response:
+    async def _report(self, request: Request, _session: bytes) -> Response:
         async with self._at_reports:  # one at a time: a large one takes a while
             try:
                 page = await asyncio.to_thread(self._board.report, request.path_params["run"])
@@ -179,8 +168,7 @@ class BoardApp:
         return HTMLResponse(page, headers={"content-security-policy": REPORT_POLICY})
 
     async def _metrics(self, request: Request) -> Response:
-        kind, _, token = request.headers.get("authorization", "").partition(" ")
-        if self._session(request) is None and not (kind == "Bearer" and token and self._door.knows(token.strip())):
+        if not self._door.knows(_bearer(request)):
             return PlainTextResponse("Send the board's token as a bearer token.\n", 401, {"www-authenticate": "Bearer"})
         try:
             return PlainTextResponse(await asyncio.to_thread(self._board.metrics))
@@ -191,20 +179,26 @@ class BoardApp:
         name = request.path_params["name"]
         if name not in ASSETS:
             return _problem(404, "There is no such file.")
-        content = files("colonnade.board").joinpath("pages", name).read_bytes()
-        return Response(content, media_type=ASSETS[name])
-
-    def _rendered(self, page: str, **facts: str) -> str:
-        return self._pages.get_template(page).render(facts)
+        return Response(_file(name), media_type=ASSETS[name])
 
 
-# A report is one file with its own style and script in it. It has no origin here: no cookie, no request, no frame; its
+# A report is one file with its own style and script in it. It has no origin here: no session, no request, no frame; its
 # own policy names the scripts that may run.
 REPORT_POLICY = (
     "sandbox allow-scripts allow-modals allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
     "style-src 'unsafe-inline'; img-src data:; font-src data:; frame-ancestors 'none'; base-uri 'none'; "
     "form-action 'none'"
 )
+
+
+def _bearer(request: Request) -> str:
+    """Read the secret that a request says; none is the empty one, which opens nothing."""
+    kind, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if kind == "Bearer" else ""
+
+
+def _file(name: str) -> bytes:
+    return files("colonnade.board").joinpath("pages", name).read_bytes()
 
 
 def _problem(status: int, words: str) -> Response:

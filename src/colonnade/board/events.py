@@ -4,17 +4,16 @@ Each browser is sent the newest state, never a backlog; one that does not read i
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 
-import msgspec
 from starlette.types import Receive, Scope, Send
 
 LOOK_SECONDS = 1.0
 MAX_LISTENERS = 16
 # After so long without news a line says that the board is there; who does not take one in that time is let go.
 SILENT_SECONDS, SLOW_SECONDS = 15.0, 10.0
-View = Callable[[], Mapping[str, object]]
+View = Callable[[], bytes]
 
 
 class News:
@@ -35,7 +34,7 @@ class News:
 
     async def look_now(self) -> None:
         """Look whether something changed, and tell who listens."""
-        latest = msgspec.json.encode(await asyncio.to_thread(self._view))
+        latest = await asyncio.to_thread(self._view)
         async with self._changed:
             if latest != self._latest:
                 self._number, self._latest = self._number + 1, latest

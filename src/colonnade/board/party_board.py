@@ -42,6 +42,6 @@ class PartyBoard:
 
     def _decide(self, body: Body) -> str:
         state = Path(self._view.file().state)
-        decision = decide_for_owner(state, body.run, is_approved=body.approve, reason=body.reason)
+        decision = decide_for_owner(state, body.run, is_approved=body.approve, reason=body.reason, digest=body.digest)
         later = "" if is_held(state) else " The party is not running; it answers when it is started."
         return f"Run {body.run}: {'approved' if decision.is_approved else 'refused'}.{later}"

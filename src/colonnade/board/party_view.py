@@ -90,6 +90,7 @@ class PartyView:
         decided = None if decision is None else ("yes" if decision.is_approved else "no")
         return {
             "run": job.run,
+            "digest": job.digest,
             "server": job.server,
             "title": title_of(str(facts.get("verb", "")), _text(facts.get("task"))),
             "facts": facts_in_words(facts),
@@ -125,11 +126,11 @@ def _headline(
     file: PartyFile, events: list[dict[str, Any]], waiting: list[PendingJob], *, is_up: bool
 ) -> dict[str, str]:
     """Say in one sentence how things are."""
+    wait = "waits" if len(waiting) == 1 else "wait"
     if not is_up:
-        left = f" {counted(len(waiting), 'job')} waits for you." if waiting else ""
+        left = f" {counted(len(waiting), 'job')} {wait} for you." if waiting else ""
         return {"tone": "unknown", "words": f"{file.name} is not running.{left}"}
     if waiting:
-        wait = "waits" if len(waiting) == 1 else "wait"
         return {"tone": "waiting", "words": f"{counted(len(waiting), 'job')} {wait} for you to approve or refuse."}
     lines = [event for event in events if event.get("event") in ("line up", "line broke", "no line", "started")]
     if lines and lines[-1]["event"] != "line up":

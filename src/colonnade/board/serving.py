@@ -11,6 +11,7 @@ import uvicorn
 from colonnade.board.app import Board, BoardApp
 from colonnade.board.door import Door
 from colonnade.board.guard import Place
+from colonnade.board.patience import PatientProtocol
 from colonnade.errors import InputError, TransportError
 from colonnade.node.files import is_loopback
 
@@ -74,7 +75,7 @@ def listening(
         server = uvicorn.Server(
             uvicorn.Config(
                 BoardApp(board, door, place).app(),
-                http="h11",
+                http=PatientProtocol,
                 ws="none",
                 lifespan="off",
                 log_level="critical",

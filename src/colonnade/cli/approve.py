@@ -16,6 +16,8 @@ from colonnade.node.files import PartyFile, read_party_file
 from colonnade.node.state_folder import is_held
 from colonnade.text_tables import WIDTH
 
+# A list has the whole digest: a server can find two sheets of its own that begin alike.
+SHORTEST_SHEET = 12
 Waiting = tuple[PendingJob, Decision | None, dict[str, int]]
 
 
@@ -24,6 +26,10 @@ def command(
     run: Annotated[str | None, typer.Argument(help="The run to decide on.", metavar="RUN")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Let the party take part in this run.")] = False,
     no: Annotated[str | None, typer.Option("--no", help="Refuse it; all sides are told this reason.")] = None,
+    sheet: Annotated[
+        str | None,
+        typer.Option(help="The digest of the job sheet that you read, or its beginning.", metavar="DIGEST_PREFIX"),
+    ] = None,
     json: JsonFlag = False,
 ) -> None:
     """List the jobs that wait for a party's owner, and what each would tell whom; or decide on one of them.
@@ -37,7 +43,8 @@ def command(
     if run is not None:
         if yes == (no is not None):
             raise typer.BadParameter('Give --yes, or --no "a reason".')
-        decision = decide_for_owner(state, run, is_approved=yes, reason=no or "")
+        seen = None if sheet is None else _whole(state, run, sheet)
+        decision = decide_for_owner(state, run, is_approved=yes, reason=no or "", digest=seen)
         if json:
             show_json({"run": run, "decision": decision})
         else:
@@ -45,7 +52,7 @@ def command(
             if not is_held(state):
                 say("The party is not running; it answers when it is started.")
         return
-    if yes or no is not None:
+    if yes or no is not None or sheet is not None:
         raise typer.BadParameter("Name the run to decide on.")
     waiting = [(job, decision_on(state, job), _left(file, job)) for job in pending_jobs(state)]
     if json:
@@ -54,6 +61,14 @@ def command(
         show(f"No job waits for the owner of {file.name}.")
     for each in [] if json else waiting:
         show(_described(file.name, *each))
+
+
+def _whole(state: Path, run: str, sheet: str) -> str:
+    """Find the digest that waits for this run and begins so; else give what was given, which is that of no job."""
+    if len(sheet) < SHORTEST_SHEET:
+        raise typer.BadParameter(f"--sheet {sheet!r} is too short. Give {SHORTEST_SHEET} characters of it or more.")
+    found = (job.digest for job in pending_jobs(state) if job.run == run and job.digest.startswith(sheet))
+    return next(found, sheet)
 
 
 def _left(file: PartyFile, job: PendingJob) -> dict[str, int]:
@@ -71,6 +86,7 @@ def _described(party: str, job: PendingJob, decision: Decision | None, left: dic
         _item(f"today: {day_in_words(job.words.takes, left)}"),
         *(_item(f"for all time: {words}") for words in job.words.in_all),
     ]
+    lines.append(f"  sheet: {job.digest}")
     decide = f'colonnade approve PARTY.toml {job.run} --yes, or --no "reason"'
     return "\n".join([*lines, "" if decision else f"  {decide}\n"])
 

@@ -226,12 +226,16 @@ def decision_on(state: Path, job: PendingJob) -> Decision | None:
     return _read_decision(state / APPROVALS, job)
 
 
-def decide_for_owner(state: Path, run: str, *, is_approved: bool, reason: str = "") -> Decision:
-    """Let the owner decide on a run that waits."""
+def decide_for_owner(
+    state: Path, run: str, *, is_approved: bool, reason: str = "", digest: str | None = None
+) -> Decision:
+    """Let the owner decide on a run that waits; `digest` is that of the job sheet that the owner has seen."""
     jobs = {job.run: job for job in pending_jobs(state)}
     if run not in jobs:
         waiting = ", ".join(jobs) or "none"
         raise InputError(f"No run {run!r} waits for its owner; those that wait: {waiting}. It may be over already.")
+    if digest is not None and digest != jobs[run].digest:  # a server may end a run and open another of its name
+        raise InputError(f"The job of this run changed since you looked at it: run {run!r}. Look again.")
     if decision_on(state, jobs[run]) is not None or datetime.now(UTC) >= jobs[run].until:
         raise InputError(f"Run {run} is decided on already, or its time is over. `colonnade approve` lists what waits.")
     return decide(state / APPROVALS, jobs[run], is_approved=is_approved, by="the owner", reason=reason)

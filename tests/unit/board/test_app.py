@@ -1,5 +1,6 @@
 """The board's door on a real connection: who gets what, and what every answer says."""
 
+import json
 import socket
 import threading
 import time
@@ -10,7 +11,7 @@ import pytest
 
 from board_trial import MARKUP, TOKEN, Caller, MadeBoard, board_here
 from colonnade.board import events
-from colonnade.board.door import Door
+from colonnade.board.door import TICKET_SECONDS, Door
 from colonnade.board.events import MAX_LISTENERS
 from colonnade.board.guard import MAX_BODY_BYTES, POLICY
 from colonnade.errors import InputError
@@ -34,23 +35,22 @@ def inside(caller: Caller) -> Caller:
 
 
 def test_a_stranger_is_shown_the_login_page_and_nothing_else(caller: Caller) -> None:
-    found = caller.get("/")
-    assert (found.status, found.headers["location"], found.body) == (303, "/login", b"")
-    page = caller.get("/login")
-    assert page.status == 200
-    assert MARKUP.encode() not in page.body
+    for path in ("/", "/login"):
+        page = caller.get(path)
+        assert (page.status, b"made" in page.body, b"img" in page.body) == (200, False, False)
     for path in ("/events", "/state", "/runs/fit-1/report", "/metrics"):
         refused = caller.get(path)
         assert refused.status == 401
         assert b"colonnade_made" not in refused.body
     assert caller.post("/do/note").status == 401
     assert caller.post("/logout").status == 401
+    assert caller.post("/ticket").status == 401
 
 
 def test_wrong_tokens_are_refused_and_do_not_shut_out_the_owner(caller: Caller) -> None:
     for _ in range(30):
         found = caller.log_in("wrong")
-        assert (found.status, "set-cookie" in found.headers) == (403, False)
+        assert (found.status, b"session" in found.body) == (403, False)
     assert caller.log_in(TOKEN).status == 200
 
 
@@ -59,16 +59,58 @@ def test_what_is_no_token_is_refused(caller: Caller, body: bytes) -> None:
     assert caller.post("/login", body).status == 400
 
 
-def test_a_session_cookie_is_for_this_board_and_scripts_do_not_see_it(caller: Caller) -> None:
-    said = caller.log_in()
-    name, *attributes = [part.strip().lower() for part in said.headers["set-cookie"].split(";")]
-    assert name.startswith(f"colonnade-board-{caller.place.port}=")
-    assert {"httponly", "samesite=strict", "path=/"} <= set(attributes)
-    assert TOKEN not in said.headers["set-cookie"]
+def test_there_is_no_cookie_and_none_opens_anything(caller: Caller, board: MadeBoard) -> None:
+    """A browser sends this machine's cookies to all its ports: whoever listens on another one would have them."""
+    said = [caller.log_in()]
+    assert TOKEN.encode() not in said[0].body
+    secret, ticket = caller.session, caller.ticket()
+    said += [caller.get(path) for path in ("/", "/login", "/state", "/assets/board.js", f"/runs/fit-1/report{ticket}")]
+    said += [caller.post("/ticket"), caller.post("/do/note")]
+    assert [each.status for each in said] == [200] * len(said)
+    assert [each for each in said if "set-cookie" in each.headers] == []
+    board.done.clear()
+    thief = Caller(
+        caller.place, cookie=f"colonnade-board-{caller.place.port}={secret}; session={secret}; ticket={secret}"
+    )
+    for path in (
+        "/events",
+        "/state",
+        "/runs/fit-1/report",
+        "/metrics",
+        f"/state?ticket={secret}",
+        f"/events?ticket={secret}",
+    ):
+        assert (thief.get(path).status, b"made" in thief.get(path).body) == (401, False)
+    assert [thief.post(path).status for path in ("/do/note", "/ticket", "/logout")] == [401] * 3
+    assert board.done == []
+    assert caller.post("/logout").headers.get("set-cookie") is None
+
+
+def test_a_ticket_is_good_once_and_not_after_its_time(board: MadeBoard) -> None:
+    now = [0.0]
+    with board_here(board, Door(TOKEN, lambda: now[0])) as caller:
+        caller.log_in()
+        first, late, left = (f"/runs/fit-1/report{caller.ticket()}" for _ in range(3))
+        anybody = Caller(caller.place)
+        assert [anybody.get(first).status, anybody.get(first).status] == [200, 401]
+        now[0] += TICKET_SECONDS
+        assert anybody.get(late).status == 401
+        left = f"/runs/fit-1/report{caller.ticket()}"
+        caller.post("/logout")
+        assert anybody.get(left).status == 401, "its session is over"
+
+
+def test_a_ticket_opens_only_what_a_header_cannot(inside: Caller, board: MadeBoard) -> None:
+    anybody = Caller(inside.place)
+    assert anybody.get(f"/state{inside.ticket()}").status == 401
+    assert anybody.post(f"/do/note{inside.ticket()}").status == 401
+    assert inside.get("/events").status == 401, "nor a header what a ticket opens"
+    assert inside.get("/metrics").status == 401
+    assert board.done == []
 
 
 def test_every_answer_has_the_headers_that_keep_it_here(inside: Caller) -> None:
-    inside_paths = ("/", "/state", "/assets/board.css", "/assets/board.js", "/nowhere", "/metrics")
+    inside_paths = ("/", "/state", "/assets/board.css", "/assets/board.js", "/nowhere", "/metrics", "/events")
     for path in inside_paths:
         headers = inside.get(path).headers
         assert headers["content-security-policy"] == POLICY
@@ -80,10 +122,11 @@ def test_every_answer_has_the_headers_that_keep_it_here(inside: Caller) -> None:
     assert "unsafe" not in POLICY
 
 
-def test_names_are_shown_as_text(inside: Caller) -> None:
-    page = inside.get("/").body
-    assert MARKUP.encode() not in page
-    assert b"&lt;img src=x onerror=alert(1)&gt;" in page
+def test_names_are_data_and_in_no_page(inside: Caller) -> None:
+    assert b"img" not in inside.get("/").body
+    said = inside.get("/state")
+    assert said.headers["content-type"] == "application/json"
+    assert json.loads(said.body) == {"name": MARKUP, "kind": "made"}
 
 
 @pytest.mark.parametrize("name", ["evil.example", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example", "", None])
@@ -106,21 +149,16 @@ def test_a_request_from_another_origin_changes_nothing(inside: Caller, board: Ma
     assert board.done == []
 
 
-@pytest.mark.parametrize("word", ["", "x", None])
-def test_a_request_without_the_word_of_the_page_changes_nothing(
-    inside: Caller, board: MadeBoard, word: str | None
+@pytest.mark.parametrize("said", ["", "Bearer", "Bearer ", "Bearer x", "bearer {secret}", "Basic {secret}", None])
+def test_a_request_that_does_not_say_the_secret_changes_nothing(
+    inside: Caller, board: MadeBoard, said: str | None
 ) -> None:
-    assert inside.post("/do/note", X_Colonnade_Word=word).status == 403
+    words = None if said is None else said.format(secret=inside.session)
+    assert inside.post("/do/note", Authorization=words).status == 401
+    assert inside.post("/do/note", Authorization=f"Bearer {TOKEN}").status == 401, "the token is for the login"
     assert board.done == []
     assert inside.post("/do/note").status == 200
     assert len(board.done) == 1
-
-
-def test_the_word_of_another_session_is_not_enough(inside: Caller, board: MadeBoard) -> None:
-    other = Caller(inside.place)
-    other.log_in()
-    assert inside.post("/do/note", X_Colonnade_Word=other.word).status == 403
-    assert board.done == []
 
 
 def test_nothing_is_done_by_looking(inside: Caller, board: MadeBoard) -> None:
@@ -154,14 +192,14 @@ def test_there_is_nothing_else(inside: Caller, path: str) -> None:
 
 
 def test_a_report_has_no_origin_here(inside: Caller) -> None:
-    found = inside.get("/runs/fit-1/report")
+    found = inside.get(f"/runs/fit-1/report{inside.ticket()}")
     policy = found.headers["content-security-policy"]
     assert (found.status, policy.startswith("sandbox allow-scripts ")) == (200, True)
     assert "allow-same-origin" not in policy
     for rule in ("default-src 'none'", "frame-ancestors 'none'", "form-action 'none'"):
         assert rule in policy
     for run in ("fit-2", "..%2f..%2fetc%2fpasswd", "%00"):
-        assert inside.get(f"/runs/{run}/report").status == 404
+        assert inside.get(f"/runs/{run}/report{inside.ticket()}").status == 404
 
 
 def test_metrics_need_the_token(caller: Caller) -> None:
@@ -195,6 +233,26 @@ def test_a_board_that_cannot_look_says_why_and_stays(inside: Caller, board: Made
     assert (found.status, found.words) == (200, "The file is gone. Put it back.")
 
 
+@pytest.mark.parametrize("state", [RecursionError("deep"), KeyError("run"), {"n": object()}, {"words": "\ud800"}])
+def test_whatever_breaks_a_look_is_said_and_who_listens_goes_on(
+    inside: Caller, board: MadeBoard, state: Exception | dict[str, object]
+) -> None:
+    def look() -> dict[str, object]:
+        if isinstance(state, Exception):
+            raise state
+        return state
+
+    seeing, board.snapshot = board.snapshot, look  # type: ignore[method-assign]
+    assert inside.get("/state").words.startswith("The board cannot show what is there now (")
+    listener = Listener(inside)
+    try:
+        listener.until(b'data: {"kind":"problem"')
+        board.snapshot = seeing  # type: ignore[method-assign]
+        listener.until(b'"kind":"made"')
+    finally:
+        listener.line.close()
+
+
 class Listener:
     """A browser's line for events."""
 
@@ -204,7 +262,7 @@ class Listener:
             self.line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
         self.line.settimeout(20)
         self.line.connect(("127.0.0.1", caller.place.port))
-        ask = f"GET /events HTTP/1.1\r\nHost: 127.0.0.1:{caller.place.port}\r\nCookie: {caller.cookie}\r\n\r\n"
+        ask = f"GET /events{caller.ticket()} HTTP/1.1\r\nHost: 127.0.0.1:{caller.place.port}\r\n\r\n"
         self.line.sendall(ask.encode())
 
     def until(self, words: bytes) -> bytes:
@@ -219,7 +277,7 @@ class Listener:
 def test_changes_are_pushed_and_the_newest_comes_first(inside: Caller, board: MadeBoard) -> None:
     listener = Listener(inside)
     try:
-        assert b"text/event-stream" in listener.until(b'data: {"kind":"made"}')
+        assert b"text/event-stream" in listener.until(b'"kind":"made"}')
         board.state = {"kind": "made", "number": 2}
         listener.until(b'"number":2')
     finally:
@@ -231,7 +289,7 @@ def test_listeners_are_few_and_those_who_leave_make_room(inside: Caller) -> None
     try:
         for each in listeners:
             each.until(b"data: ")
-        assert inside.get("/events").status == 503
+        assert inside.get(f"/events{inside.ticket()}").status == 503
         assert inside.get("/state").status == 200
         listeners.pop().line.close()
         deadline = time.monotonic() + 20

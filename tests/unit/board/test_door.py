@@ -1,8 +1,6 @@
-"""Who is let in: the token, sessions that end, and how many wrong tokens are looked at."""
+"""Who is let in: the token, sessions that end, and tickets that are good once."""
 
-import pytest
-
-from colonnade.board.door import MAX_SESSIONS, SESSION_SECONDS, Door, is_word, new_token
+from colonnade.board.door import MAX_SESSIONS, MAX_TICKETS, SESSION_SECONDS, TICKET_SECONDS, Door, new_token
 
 
 class Clock:
@@ -34,7 +32,7 @@ def test_a_session_ends_in_time_and_when_it_is_left() -> None:
     clock = Clock()
     door = Door("right", clock)
     first, second = door.let_in(), door.let_in()
-    door.let_out(first)
+    door.let_out(door.session(first) or b"")
     assert (door.session(first), door.session(second) is None) == (None, False)
     clock.now += SESSION_SECONDS
     assert door.session(second) is None
@@ -46,12 +44,24 @@ def test_sessions_are_few_and_the_oldest_goes() -> None:
     assert [door.session(each) is None for each in secrets] == [True, *[False] * MAX_SESSIONS]
 
 
-@pytest.mark.parametrize("word", ["", "x", "é"])
-def test_each_session_has_a_word_of_its_own(word: str) -> None:
+def test_a_ticket_is_good_once_for_its_session_and_not_after_its_time() -> None:
+    clock = Clock()
+    door = Door("right", clock)
+    session = door.session(door.let_in())
+    assert session is not None
+    ticket, late = door.ticket(session), door.ticket(session)
+    assert ticket not in repr(vars(door))
+    assert (door.redeem(ticket), door.redeem(ticket), door.redeem("")) == (session, None, None)
+    clock.now += TICKET_SECONDS
+    assert door.redeem(late) is None
+    last = door.ticket(session)
+    door.let_out(session)
+    assert door.redeem(last) is None
+
+
+def test_tickets_are_few_and_the_oldest_goes() -> None:
     door = Door("right")
-    first, second = (door.session(door.let_in()) for _ in range(2))
-    assert first is not None
-    assert second is not None
-    assert is_word(first, first.word)
-    assert not is_word(first, second.word)
-    assert not is_word(first, word)
+    session = door.session(door.let_in())
+    assert session is not None
+    tickets = [door.ticket(session) for _ in range(MAX_TICKETS + 1)]
+    assert [door.redeem(each) is None for each in tickets] == [True, *[False] * MAX_TICKETS]

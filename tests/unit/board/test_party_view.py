@@ -101,12 +101,12 @@ def test_the_owner_decides_once(tmp_path: Path, board: PartyBoard) -> None:
     assert (shown["facts"], shown["decided"]) == (f"verb fit, task regression, parties bank + {MARKUP}", None)
     assert board.snapshot()["headline"]["words"] == "bank is not running. 1 job waits for you."
     decide = board.acts()["decide"]
-    assert "refused" in decide(Body(run="fit-1", reason="not on Mondays"))
+    assert "refused" in decide(Body(run="fit-1", reason="not on Mondays", digest=shown["digest"]))
     decision = decision_on(tmp_path / "bank-state", job)
     assert decision is not None
     assert (decision.is_approved, decision.reason) == (False, "not on Mondays")
     with pytest.raises(InputError, match="decided on already"):
-        decide(Body(run="fit-1", approve=True))
+        decide(Body(run="fit-1", approve=True, digest=shown["digest"]))
     assert board.snapshot()["pending"][0]["decided"] == "no"
 
 
@@ -118,21 +118,38 @@ def test_only_what_waits_is_decided_on(tmp_path: Path, board: PartyBoard, run: s
     assert decision_on(tmp_path / "bank-state", job) is None
 
 
+@pytest.mark.parametrize("digest", ["cd" * 16, "ab", ""])
+def test_another_sheet_than_the_one_that_was_shown_is_not_approved(
+    tmp_path: Path, board: PartyBoard, digest: str
+) -> None:
+    """A hostile server ends the run and opens another of its name, between the owner's look and the click."""
+    job = ask(tmp_path)
+    with pytest.raises(InputError, match="changed since you looked at it"):
+        board.acts()["decide"](Body(run="fit-1", approve=True, digest=digest))
+    assert decision_on(tmp_path / "bank-state", job) is None
+
+
+def test_two_jobs_wait(tmp_path: Path, board: PartyBoard) -> None:
+    ask(tmp_path)
+    ask(tmp_path, "fit-2")
+    assert board.snapshot()["headline"]["words"] == "bank is not running. 2 jobs wait for you."
+
+
 def test_what_waited_too_long_is_not_approved(tmp_path: Path, board: PartyBoard) -> None:
-    ask(tmp_path, hours=-1)
+    job = ask(tmp_path, hours=-1)
     with pytest.raises(InputError, match="time is over"):
-        board.acts()["decide"](Body(run="fit-1", approve=True))
+        board.acts()["decide"](Body(run="fit-1", approve=True, digest=job.digest))
 
 
 def test_a_yes_needs_the_page_it_comes_from(tmp_path: Path, board: PartyBoard) -> None:
     """A page of elsewhere that the owner's browser opens cannot say yes in the owner's name."""
     job = ask(tmp_path)
-    yes = {"run": "fit-1", "approve": True}
+    yes = {"run": "fit-1", "approve": True, "digest": job.digest}
     with board_here(board) as caller:
         assert caller.post("/do/decide", yes).status == 401
         caller.log_in()
         assert caller.post("/do/decide", yes, Origin="https://evil.example").status == 403
-        assert caller.post("/do/decide", yes, X_Colonnade_Word=None).status == 403
+        assert caller.post("/do/decide", yes, Authorization=None).status == 401
         assert decision_on(tmp_path / "bank-state", job) is None
         assert caller.post("/do/decide", yes).status == 200
     decision = decision_on(tmp_path / "bank-state", pending_jobs(tmp_path / "bank-state")[0])

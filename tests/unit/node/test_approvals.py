@@ -129,6 +129,19 @@ def test_a_no_is_the_owners_policy_and_stands(asking: Asking) -> None:
         decide_for_owner(asking.path, "fit-2", is_approved=True)
 
 
+def test_a_run_that_was_opened_again_with_another_sheet_is_looked_at_again(asking: Asking) -> None:
+    asking.ask(job())
+    (seen,) = pending_jobs(asking.path)
+    asking.desk.end(RunEnd("fit-1", "failed", ""))
+    asking.ask(job(solver=cn.Saga()))
+    (now,) = pending_jobs(asking.path)
+    assert seen.digest != now.digest
+    with pytest.raises(cn.InputError, match=r"changed since you looked at it: run 'fit-1'\. Look again\."):
+        decide_for_owner(asking.path, "fit-1", is_approved=True, digest=seen.digest)
+    assert asking.desk.is_waiting("fit-1")
+    assert decide_for_owner(asking.path, "fit-1", is_approved=True, digest=now.digest).is_approved
+
+
 def test_the_owner_decides_on_the_sheet_that_was_shown(asking: Asking) -> None:
     asking.ask(job())
     other = asking.ask(job(solver=cn.Saga()))

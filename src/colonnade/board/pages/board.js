@@ -1,6 +1,7 @@
 "use strict";
 // Everything that is shown comes from elsewhere: it becomes text by textContent, never markup.
-const word = document.querySelector("meta[name=word]").content;
+// What says who asks is kept for this tab, address and port only, and goes with each request by name: no cookie has it.
+const session = sessionStorage.getItem("session");
 const sections = document.getElementById("sections");
 const asking = document.getElementById("ask");
 const spoken = new Map(); // how each run was when it was last said
@@ -57,24 +58,42 @@ setInterval(() => {
 
 // --- asking and doing
 
-async function post(path, body) {
-  const answer = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-colonnade-word": word },
-    body: JSON.stringify(body),
-  });
-  const { words } = await answer.json();
-  if (answer.status === 401) location.replace("/login");
-  return { ok: answer.ok, words };
+function leave() {
+  sessionStorage.removeItem("session");
+  location.replace("/login");
+}
+
+async function call(path, options = {}) {
+  const answer = await fetch(path, { ...options, headers: { authorization: `Bearer ${session}` } });
+  if (answer.status === 401) leave();
+  return answer;
+}
+
+async function post(path, body = {}) {
+  const answer = await call(path, { method: "POST", body: JSON.stringify(body) });
+  return { ok: answer.ok, ...await answer.json() };
+}
+
+async function tried(path, body) {
+  try {
+    return await post(path, body);
+  } catch {
+    return { ok: false, words: "The board does not answer. Is it still running?" };
+  }
 }
 
 async function act(name, body) {
-  let found;
-  try {
-    found = await post(`/do/${name}`, body);
-  } catch {
-    found = { ok: false, words: "The board does not answer. Is it still running?" };
-  }
+  say(await tried(`/do/${name}`, body));
+}
+
+async function openReport(run) {
+  // A new tab sends no header: it has a ticket, which is good once.
+  const found = await tried("/ticket");
+  if (found.ok) window.open(`/runs/${encodeURIComponent(run)}/report?ticket=${found.ticket}`, "_blank", "noopener");
+  else say(found);
+}
+
+function say(found) {
   const line = document.getElementById("said");
   line.textContent = found.words;
   line.dataset.tone = found.ok ? "good" : "bad";
@@ -156,8 +175,9 @@ function serverRun(run) {
     ? make("progress", { max: "1", value: String(run.progress), "aria-label": `Progress of ${run.run}` }) : null;
   const buttons = make("div", { class: "buttons" });
   if (run.has_report) {
-    buttons.append(make("a", { class: "button", href: `/runs/${encodeURIComponent(run.run)}/report`, target: "_blank",
-      rel: "noopener", text: "Open report", "data-key": `report-${run.run}`, "aria-label": `Open report of ${run.run}` }));
+    const opens = button("Open report", `report-${run.run}`, () => openReport(run.run));
+    opens.setAttribute("aria-label", `Open report of ${run.run}`);
+    buttons.append(opens);
   }
   if (run.is_cancelling) buttons.append(text("span", "being cancelled …", "note"));
   else if (run.can_cancel) buttons.append(button("Cancel run", `cancel-${run.run}`, () => cancel(run), "quiet"));
@@ -238,15 +258,15 @@ function pending(job) {
 }
 
 async function approve(job) {
-  const found = await ask({ title: `Approve ${job.run}?`, words: "The party then takes part in this run, within its policy.",
+  const found = await ask({ title: `Approve ${job.run}?`, words: `${job.facts}. The party then takes part in this run, within its policy.`,
     yes: "Approve", no: "Not yet" });
-  if (found.yes) await act("decide", { run: job.run, approve: true });
+  if (found.yes) await act("decide", { run: job.run, digest: job.digest, approve: true });
 }
 
 async function refuse(job) {
   const found = await ask({ title: `Refuse ${job.run}?`, words: "The run ends for all sides. Write nothing that others may not read.",
     yes: "Refuse the run", no: "Not yet", reason: true });
-  if (found.yes) await act("decide", { run: job.run, approve: false, reason: found.reason });
+  if (found.yes) await act("decide", { run: job.run, digest: job.digest, approve: false, reason: found.reason });
 }
 
 function partyRun(run) {
@@ -355,6 +375,8 @@ function draw(now) {
     headline.dataset.tone = "bad";
     return;
   }
+  document.getElementById("name").textContent = now.name;
+  document.title = `${now.name} · Colonnade board`;
   if (headline.textContent !== now.headline.words) headline.textContent = now.headline.words;
   headline.dataset.tone = now.headline.tone;
   for (const [key, title, name, drawing, empty] of plans[now.kind]) {
@@ -373,8 +395,18 @@ function live(words, tone) {
   node.dataset.tone = tone;
 }
 
-function listen() {
-  const source = new EventSource("/events");
+async function listen() {
+  let ticket;
+  try {
+    const found = await post("/ticket"); // refused, it leaves
+    if (!found.ok) return;
+    ticket = found.ticket;
+  } catch { // it is not there
+    live("not connected to the board", "bad");
+    setTimeout(listen, 5000);
+    return;
+  }
+  const source = new EventSource(`/events?ticket=${ticket}`);
   source.onopen = () => live("live", "good");
   source.onmessage = (event) => {
     live("live", "good");
@@ -382,11 +414,9 @@ function listen() {
   };
   source.onerror = async () => {
     live("not connected to the board", "bad");
-    if (source.readyState !== EventSource.CLOSED) return;
-    source.close();
+    source.close(); // by itself it would come again with the same ticket
     try {
-      const answer = await fetch("/state");
-      if (answer.status === 401) return location.replace("/login");
+      const answer = await call("/state");
       if (answer.ok) draw(await answer.json());
     } catch { /* it is not there: try again below */ }
     setTimeout(listen, 5000);
@@ -394,7 +424,8 @@ function listen() {
 }
 
 document.getElementById("logout").addEventListener("click", async () => {
-  await post("/logout", {});
-  location.replace("/login");
+  await tried("/logout");
+  leave();
 });
-listen();
+if (session) listen();
+else leave();

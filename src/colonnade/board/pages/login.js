@@ -1,5 +1,7 @@
 "use strict";
 // The token goes by fetch, so that the browser says where the request comes from; a plain form would not.
+// What comes back stays in this tab, for this address and port: a cookie would go to every port of the machine.
+if (sessionStorage.getItem("session")) location.replace("/");
 const form = document.getElementById("login");
 const problem = document.getElementById("problem");
 
@@ -14,6 +16,7 @@ form.addEventListener("submit", async (event) => {
       body: JSON.stringify({ token: field.value.trim() }),
     });
     if (answer.ok) {
+      sessionStorage.setItem("session", (await answer.json()).session);
       location.replace("/");
       return;
     }
