@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from colonnade.board.logs import LogTail
-from colonnade.board.words import counted, listed, size_in_words, title_of
+from colonnade.board.words import counted, listed, title_of
 from colonnade.contracts import Table
 from colonnade.errors import ColonnadeError
 from colonnade.node.allowance import COUNTED, Allowance
@@ -16,6 +16,7 @@ from colonnade.node.files import PartyFile, read_party_file
 from colonnade.node.memory_file import MEMORY, notes_in
 from colonnade.node.policy_words import worst_case
 from colonnade.node.state_folder import is_held
+from colonnade.report.numbers import in_bytes
 
 SHOWN_RUNS, SHOWN_REFUSALS = 30, 20
 AMOUNTS = ("rows", "row_ids", "keys", "numbers", "moments", "models")
@@ -169,7 +170,7 @@ def _run(name: str, lines: list[dict[str, Any]]) -> dict[str, Any]:
         "status": str(end.get("status", "")) if end is not None else "waiting" if is_waiting else "running",
         "reason": str(end.get("reason", "")) if end is not None else "",
         "asked": ", ".join(dict.fromkeys(str(line.get("request")) for line in [*answers, *refused])),
-        "answered": f"{counted(len(answers), 'request')}, {size_in_words(sums['bytes'])}" if answers else None,
+        "answered": f"{counted(len(answers), 'request')}, {in_bytes(sums['bytes'])}" if answers else None,
         "told": "; ".join(told) or None,
         "refused": counted(len(refused), "request") if refused else None,
         "began": str(lines[0].get("time", "")),

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from colonnade.board.words import size_in_words, title_of
+from colonnade.board.words import title_of
 from colonnade.errors import ColonnadeError, InputError
 from colonnade.node.files import FederationFile
 from colonnade.planning.records import Plan
+from colonnade.report.numbers import in_bytes
 from colonnade.server_queue import queued_job
 
 # So many files beside federation.toml are looked at, none larger.
@@ -49,7 +50,7 @@ def saved_plans(path: Path) -> list[dict[str, str]]:
         file = path.resolve().parent / name
         if (plan := _read(file, file.stat().st_mtime_ns)) is not None:
             how = f"{plan.chosen.sampler}, {plan.chosen.solver}"
-            about = f"about {size_in_words(plan.bytes)} in all"
+            about = f"about {in_bytes(plan.bytes)} in all"
             found.append({"name": name, "title": title_of("fit", _tag(plan.task)), "how": how, "about": about})
     return found
 

@@ -7,13 +7,14 @@ from typing import Any
 
 from colonnade.board.logs import LogTail
 from colonnade.board.saved_jobs import job_facts, saved_jobs, saved_plans
-from colonnade.board.words import counted, listed, seconds_since, size_in_words, span_in_words, time_left, title_of
+from colonnade.board.words import counted, listed, seconds_since, span_in_words, time_left, title_of
 from colonnade.node.cancelling import CANCELLED, is_being_cancelled
 from colonnade.node.files import FederationFile, read_federation_file
 from colonnade.node.runs import RunStatus, ServerStatus, read_status
 from colonnade.node.server import MAX_REASON
 from colonnade.node.state_folder import is_held
 from colonnade.protocol.refusal import without_paths
+from colonnade.report.numbers import in_bytes
 from colonnade.run import RUN
 from colonnade.server_queue import FinishedJob, Queue, QueuedJob
 
@@ -120,12 +121,12 @@ class ServerView:
             "bytes": [
                 {
                     "party": each,
-                    "sent": size_in_words(sent.get(each, 0)),
-                    "received": size_in_words(received.get(each, 0)),
+                    "sent": in_bytes(sent.get(each, 0)),
+                    "received": in_bytes(received.get(each, 0)),
                 }
                 for each in dict.fromkeys((*sent, *received))
             ],
-            "total": size_in_words(total),
+            "total": in_bytes(total),
             "error": run.error,
             "can_cancel": run.status in UNDER_WAY,
             "is_cancelling": run.status in UNDER_WAY and is_being_cancelled(state, run.run),

@@ -22,17 +22,6 @@ VERBS = {
 TASKS = {"kmeans": "k-means clustering"}
 
 
-def size_in_words(count: int) -> str:
-    """Say how many bytes: 512 bytes, 1.2 MB."""
-    if count < 1000:
-        return f"{count} bytes"
-    size, units = count / 1000, ["kB", "MB", "GB", "TB", "PB"]
-    while size >= 999.5 and len(units) > 1:
-        size /= 1000
-        units.pop(0)
-    return f"{size:.1f} {units[0]}" if size < 99.95 else f"{size:.0f} {units[0]}"
-
-
 def span_in_words(seconds: float) -> str:
     """Say how long: 40 s, 3 min, 2.5 h, 4 days."""
     if seconds < MINUTE:

@@ -105,7 +105,7 @@ class Certificate(msgspec.Struct, frozen=True):
         if self.excess == 0:
             return "it is the best possible: it was learned on all rows"
         relative = self.relative_excess
-        amount = _number(self.excess) if relative is None else f"{100 * relative:.2g} %"
+        amount = _number(self.excess) if relative is None else f"{_two_digits(100 * relative)} %"
         hidden = f"{self.n_hidden} direction{'s' * (self.n_hidden > 1)}"
         but = f", but for what rounding hides in {hidden} in which the parties' columns coincide" * (self.n_hidden > 0)
         return f"at most {amount} above the best possible, with 95 % confidence{but}"
@@ -152,5 +152,10 @@ def in_bytes(count: int) -> str:
     """Write a number of bytes for people."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= unit / 10:
-            return f"{count / unit:.2g} {name}" if count < 100 * unit else f"{count / unit:.0f} {name}"
-    return f"{count} bytes"
+            return f"{_two_digits(count / unit)} {name}"
+    return f"{count} byte{'s' * (count != 1)}"
+
+
+def _two_digits(value: float) -> str:
+    """Write a number with two digits or, where it has more before the point, all of these: never as a power of ten."""
+    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
