@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from colonnade.diagnostics.certificate import in_bytes
+from colonnade.number_words import in_bytes
 from colonnade.options import listed
 from colonnade.sampling import AllRows
 from colonnade.text_tables import in_a_line

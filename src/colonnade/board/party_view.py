@@ -16,7 +16,7 @@ from colonnade.node.files import PartyFile, read_party_file
 from colonnade.node.memory_file import MEMORY, notes_in
 from colonnade.node.policy_words import worst_case
 from colonnade.node.state_folder import is_held
-from colonnade.report.numbers import in_bytes
+from colonnade.number_words import in_bytes
 
 SHOWN_RUNS, SHOWN_REFUSALS = 30, 20
 AMOUNTS = ("rows", "row_ids", "keys", "numbers", "moments", "models")

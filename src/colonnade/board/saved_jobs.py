@@ -10,8 +10,8 @@ import msgspec
 from colonnade.board.words import title_of
 from colonnade.errors import ColonnadeError, InputError
 from colonnade.node.files import FederationFile
+from colonnade.number_words import in_bytes
 from colonnade.planning.records import Plan
-from colonnade.report.numbers import in_bytes
 from colonnade.server_queue import queued_job
 
 # So many files beside federation.toml are looked at, none larger.

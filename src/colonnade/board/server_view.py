@@ -13,8 +13,8 @@ from colonnade.node.files import FederationFile, read_federation_file
 from colonnade.node.runs import RunStatus, ServerStatus, read_status
 from colonnade.node.server import MAX_REASON
 from colonnade.node.state_folder import is_held
+from colonnade.number_words import in_bytes
 from colonnade.protocol.refusal import without_paths
-from colonnade.report.numbers import in_bytes
 from colonnade.run import RUN
 from colonnade.server_queue import FinishedJob, Queue, QueuedJob
 

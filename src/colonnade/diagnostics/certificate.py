@@ -1,10 +1,12 @@
 """The certificate: what an audit says of a run, in numbers and in plain words."""
 
+import math
 from typing import Literal
 
 import msgspec
 
 from colonnade.cells import html_table
+from colonnade.number_words import in_bytes
 
 # Of each test, the chance that it doubts an honest run.
 FALSE_ALARMS = 0.01
@@ -105,7 +107,7 @@ class Certificate(msgspec.Struct, frozen=True):
         if self.excess == 0:
             return "it is the best possible: it was learned on all rows"
         relative = self.relative_excess
-        amount = _number(self.excess) if relative is None else f"{_two_digits(100 * relative)} %"
+        amount = _number(self.excess) if relative is None else f"{_rounded_up(100 * relative)} %"
         hidden = f"{self.n_hidden} direction{'s' * (self.n_hidden > 1)}"
         but = f", but for what rounding hides in {hidden} in which the parties' columns coincide" * (self.n_hidden > 0)
         return f"at most {amount} above the best possible, with 95 % confidence{but}"
@@ -148,14 +150,10 @@ def _number(value: float) -> str:
     return f"{mantissa}e{int(exponent)}" if exponent else mantissa
 
 
-def in_bytes(count: int) -> str:
-    """Write a number of bytes for people."""
-    for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if count >= unit / 10:
-            return f"{_two_digits(count / unit)} {name}"
-    return f"{count} byte{'s' * (count != 1)}"
-
-
-def _two_digits(value: float) -> str:
-    """Write a number with two digits or, where it has more before the point, all of these: never as a power of ten."""
-    return f"{value:.2g}" if value < 99.5 else f"{value:,.0f}"
+def _rounded_up(bound: float) -> str:
+    """Write a bound with two digits, or all before the point: not below it, and never as a power of ten."""
+    if not 0 < bound < math.inf:
+        return f"{bound:g}"
+    decimals = max(0, 1 - math.floor(math.log10(bound)))
+    up = math.ceil(bound * 10**decimals - 1e-9) / 10**decimals  # but for what multiplying adds
+    return f"{up:,.{decimals}f}"

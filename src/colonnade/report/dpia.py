@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from colonnade.disclosure import LIMITS
+from colonnade.number_words import count, in_bytes
 from colonnade.report import headline
-from colonnade.report.numbers import count, in_bytes
 from colonnade.report.remarks import remarks
 from colonnade.report.sheet import not_counted, rows_of, safeguards
 from colonnade.report.tables import name, printable

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from colonnade.number_words import count, in_bytes, per_cent
 from colonnade.planning.records import Plan
 from colonnade.report import figures, known
 from colonnade.report.figures import FrontierPoint
-from colonnade.report.numbers import count, in_bytes, per_cent
 from colonnade.report.sections import Section, Shown
 from colonnade.report.tables import Cell, Table, number, table, text
 from colonnade.run import Run
@@ -31,15 +31,15 @@ def frontier_section(runs: Sequence[Run[Any]], plan: Plan | None) -> Section | N
 
 def _of_runs(runs: Sequence[Run[Any]]) -> tuple[list[FrontierPoint], list[str]]:
     """Compare costs with that of a model of all rows, or else with the least of these."""
-    costs = [(run, known.evaluation(run).cost) for run in runs if known.evaluation(run) is not None]
+    costs = [(run, run.findings.evaluation.cost) for run in runs if run.findings.evaluation is not None]
     left_out = len(runs) - len(costs)
     said = [f"{count(left_out)} of {count(len(runs))} runs were not evaluated, and are not drawn."] if left_out else []
     if not costs:
         return [], said
-    rows = {known.evaluation(run).n_evaluated for run, _ in costs}
+    rows = {run.findings.evaluation.n_evaluated for run, _ in costs}
     if len(rows) > 1:
         said.append("The runs were evaluated on different numbers of rows: compare them with care.")
-    of_all = [best.cost for run in runs if (best := known.of_all_rows(run)) is not None]
+    of_all = [best.cost for run in runs if (best := run.findings.all_rows) is not None]
     of_all += [cost for run, cost in costs if known.took_all_rows(run)]
     least = of_all[0] if of_all else min(cost for _, cost in costs)
     said.append(
@@ -100,7 +100,7 @@ def _points(points: Sequence[FrontierPoint]) -> Table:
 def _compared(runs: Sequence[Run[Any]]) -> Table:
     lines = []
     for place, run in enumerate(runs, start=1):
-        report, found = known.evaluation(run), known.certificate(run)
+        report, found = run.findings.evaluation, run.findings.certificate
         measure = None if report is None else known.first_measure(report)
         bound = None if found is None else found.relative_excess
         lines.append(

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from colonnade.number_words import count, duration, in_bytes, per_cent, value
 from colonnade.report import known
-from colonnade.report.numbers import count, duration, in_bytes, per_cent, value
 from colonnade.report.sections import Tile
 from colonnade.report.tables import name, names
 from colonnade.run import Run
@@ -16,19 +16,19 @@ def sentences(run: Run[Any]) -> Iterator[str]:
     yield _what(run)
     if run.model is not None:
         yield from _how_good(run)
-        if known.certificate(run) is not None:
-            yield certified(known.certificate(run))
+        if run.findings.certificate is not None:
+            yield certified(run.findings.certificate)
     yield sent(run)
 
 
 def tiles(run: Run[Any]) -> Iterator[Tile]:
     """Give the key numbers."""
-    report = known.evaluation(run)
+    report = run.findings.evaluation
     if report is not None:
-        measure, best = known.first_measure(report), known.of_all_rows(run)
+        measure, best = known.first_measure(report), run.findings.all_rows
         beside = "" if best is None else f"{known.first_measure(best).shown} with all rows"
         yield Tile(measure.name, measure.shown, beside or f"on {_rows_of(run, report)}")
-    found = known.certificate(run)
+    found = run.findings.certificate
     if found is not None:
         bound = found.relative_excess
         yield Tile(
@@ -74,7 +74,7 @@ def _what(run: Run[Any]) -> str:
 
 
 def _how_good(run: Run[Any]) -> Iterator[str]:
-    report, best = known.evaluation(run), known.of_all_rows(run)
+    report, best = run.findings.evaluation, run.findings.all_rows
     if report is None:
         yield "How good it is on rows that it has not seen has not been measured."
         return

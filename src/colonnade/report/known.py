@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from colonnade.contracts import ClusteringTask, LinearTask, LogisticTask, Report
-from colonnade.report.numbers import count, value
+from colonnade.number_words import count, value
 from colonnade.report.tables import name
 from colonnade.run import Run
 from colonnade.sampling import AllRows
@@ -52,21 +52,6 @@ def measures(report: Report) -> list[Measure]:
         for (field, _, _), (title, number, shown) in zip(fields, named, strict=True)
         if number is not None and field != same
     ]
-
-
-def evaluation(run: Run[Any]) -> Any:
-    """Give the report on rows that were held out, or on all rows where none were; None where there is none."""
-    return run.findings.evaluation
-
-
-def of_all_rows(run: Run[Any]) -> Any:
-    """Give the report of a model of all rows on the same rows, or None."""
-    return run.findings.all_rows
-
-
-def certificate(run: Run[Any]) -> Any:
-    """Give the certificate, or None."""
-    return run.findings.certificate
 
 
 def label(run: Run[Any]) -> str | None:

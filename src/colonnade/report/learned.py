@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from colonnade.errors import AssumptionWarning, UnsupportedError
+from colonnade.number_words import count, per_cent, value
 from colonnade.report import figures, known
 from colonnade.report.figures import CoefficientBar
-from colonnade.report.numbers import count, per_cent, value
 from colonnade.report.sections import Section, Shown
 from colonnade.report.tables import Cell, Line, Table, name, number, table, text
 from colonnade.run import Run
@@ -154,7 +154,7 @@ def _by_class(run: Run[Any]) -> Section:
 
 
 def _centres(run: Run[Any]) -> Section:
-    model, report = run.model, known.evaluation(run)
+    model, report = run.model, run.findings.evaluation
     sizes = list(getattr(report, "cluster_sizes", ()))
     values = np.where(np.abs(model.cluster_centers_) < NOTHING, 0.0, model.cluster_centers_)
     features, parties = own_names(model), _parties(run)

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from colonnade.diagnostics.certificate import FALSE_ALARMS
+from colonnade.number_words import count, in_bytes, per_cent
 from colonnade.report import known
 from colonnade.report.learned import summary_of
-from colonnade.report.numbers import count, in_bytes, per_cent
 from colonnade.report.sections import Section
 from colonnade.report.tables import name
 from colonnade.run import Run
@@ -35,7 +35,7 @@ def remarks_section(run: Run[Any]) -> Section:
 
 def remarks(run: Run[Any]) -> Iterator[str]:
     """Give each thing to know as a sentence or two."""
-    yield from _doubts(known.certificate(run))
+    yield from _doubts(run.findings.certificate)
     yield from _tables(run)
     yield from _rows(run)
     if run.model is not None:
@@ -74,7 +74,7 @@ def _doubts(found: Any) -> Iterator[str]:
 
 
 def _tables(run: Run[Any]) -> Iterator[str]:
-    report = known.evaluation(run)
+    report = run.findings.evaluation
     if report is not None and report.table in TABLES:
         yield f"The evaluation is of {TABLES[report.table]}."
 
@@ -104,7 +104,7 @@ def _rows(run: Run[Any]) -> Iterator[str]:
 
 
 def _unmeasured(run: Run[Any]) -> Iterator[str]:
-    report = known.evaluation(run)
+    report = run.findings.evaluation
     if report is None:
         yield (
             "How good the model is has not been measured. Hold out rows (split=cn.HoldOut(0.2)), evaluate, and keep "
@@ -115,12 +115,12 @@ def _unmeasured(run: Run[Any]) -> Iterator[str]:
             "No rows were held out: the model was evaluated on rows that it could have learned from, which flatters "
             "it. Hold out rows (split=cn.HoldOut(0.2))."
         )
-    if known.certificate(run) is None:
+    if run.findings.certificate is None:
         yield "The run has no certificate: how far the model can be from the best possible is not known."
 
 
 def _small_clusters(run: Run[Any]) -> Iterator[str]:
-    sizes = getattr(known.evaluation(run), "cluster_sizes", ())
+    sizes = getattr(run.findings.evaluation, "cluster_sizes", ())
     small = [place for place, size in enumerate(sizes) if size < FEW_IN_CLUSTER]
     if small:
         yield (

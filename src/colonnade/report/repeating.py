@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from colonnade.contracts import PartyCard
-from colonnade.report.numbers import count, duration
+from colonnade.number_words import count, duration
 from colonnade.report.sections import Section
 from colonnade.report.tables import Cell, printable, table, text
 from colonnade.run import Run

@@ -3,8 +3,8 @@
 from typing import Any
 
 from colonnade.ledger import HEADER, Ledger
+from colonnade.number_words import count, in_bytes, per_cent
 from colonnade.report import figures
-from colonnade.report.numbers import count, in_bytes, per_cent
 from colonnade.report.sections import Section, Shown
 from colonnade.report.tables import Table, name, number, table, text
 from colonnade.run import Run

@@ -6,8 +6,8 @@ from typing import Any
 from colonnade.disclosure import LIMITS, DisclosureLine
 from colonnade.findings import NOTHING_FOUND
 from colonnade.messages import Reveals
+from colonnade.number_words import count
 from colonnade.report.known import took_all_rows
-from colonnade.report.numbers import count
 from colonnade.report.sections import Section
 from colonnade.report.tables import Cell, number, table, text
 from colonnade.run import Run

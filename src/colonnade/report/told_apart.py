@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from colonnade.number_words import count, per_cent
 from colonnade.report import figures, known
-from colonnade.report.numbers import count, per_cent
 from colonnade.report.sections import Section, Shown
 from colonnade.report.tables import Cell, Table, name, number, table, text
 from colonnade.run import Run
@@ -14,7 +14,7 @@ ALL_OF_THE_REPORT = "All are in run.findings.evaluation."
 
 def quality_section(run: Run[Any]) -> Section | None:
     """Show all measures of the model on the rows it was tried on, beside those of a model of all rows."""
-    report, best = known.evaluation(run), known.of_all_rows(run)
+    report, best = run.findings.evaluation, run.findings.all_rows
     if report is None:
         return None
     beside = {} if best is None else {each.name: each for each in known.measures(best)}

@@ -56,8 +56,8 @@ def test_words(federation: cn.Federation, run: cn.Run[Any]) -> None:
         found, cost=4.13e10, cost_interval=(3.9e10, 4.4e10), relative_excess=0.03, run_bytes=406_000, bytes=4_000
     )
     assert str(exact) == (
-        "cost 4.13e10, between 3.9e10 and 4.4e10 with 95 % confidence; at most 3 % above the best possible, with 95 % "
-        "confidence; of the table that the run learned from; 0.41 MB sent, 4 kB of it for this check"
+        "cost 4.13e10, between 3.9e10 and 4.4e10 with 95 % confidence; at most 3.0 % above the best possible, with "
+        "95 % confidence; of the table that the run learned from; 410 kB sent, 4.0 kB of it for this check"
     )
     assert "NOT TO BE TRUSTED: the drawn rows" in str(msgspec.structs.replace(found, draws_p=1e-4))
     doubted = msgspec.structs.replace(found, gradient_p=1e-4)

@@ -2,13 +2,17 @@
 
 import pytest
 
-from colonnade.diagnostics.certificate import in_bytes
+from colonnade.diagnostics.certificate import _rounded_up
 
 
 @pytest.mark.parametrize(
-    ("count", "words"),
-    [(1, "1 byte"), (64, "64 bytes"), (19_028, "19 kB"), (99_600, "100 kB"), (99_400_000_000, "99 GB")],
+    ("bound", "words"),
+    [(0.0701, "0.071"), (0.07, "0.070"), (1.1, "1.1"), (1.11, "1.2"), (9.96, "10.0"), (12.3, "13"), (1234.5, "1,235")],
 )
-def test_bytes_are_no_power_of_ten(count: int, words: str) -> None:
-    assert in_bytes(count) == words
-    assert "e+" not in in_bytes(10 * count)
+def test_a_bound_is_never_written_below_itself(bound: float, words: str) -> None:
+    assert _rounded_up(bound) == words
+    assert float(words.replace(",", "")) >= bound
+
+
+def test_a_bound_that_says_nothing_is_written_as_it_is() -> None:
+    assert (_rounded_up(float("inf")), _rounded_up(0.0)) == ("inf", "0")

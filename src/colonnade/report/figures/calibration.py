@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from colonnade.evaluation.classes.reports import CalibrationLine
+from colonnade.number_words import count, per_cent
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import HALF, SMALL, Sheet, figure, note
 from colonnade.report.figures.ticks import even_ticks, per_cent_tick, set_ticks
-from colonnade.report.numbers import count, per_cent
 
 TITLE = "Predicted chances and what came true"
 MOST = 100

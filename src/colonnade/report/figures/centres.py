@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from colonnade.kernels.arrays import Floats
+from colonnade.number_words import count, per_cent, value
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Box, Sheet, figure, note
 from colonnade.report.figures.words import fitted, isolated, listed, plain, width_of
-from colonnade.report.numbers import count, per_cent, value
 
 TITLE = "Cluster centres"
 MOST_CENTRES, MOST_FEATURES = 20, 24

@@ -4,11 +4,11 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from colonnade.number_words import count, value
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Sheet, figure, note
 from colonnade.report.figures.ticks import apart, even_ticks, set_ticks
 from colonnade.report.figures.words import fitted, isolated, listed, plain, width_of
-from colonnade.report.numbers import count, value
 
 TITLE = "Coefficients by party"
 MOST = 40

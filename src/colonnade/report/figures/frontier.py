@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from colonnade.number_words import in_bytes, per_cent
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.labels import placed
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Box, Point, Sheet, figure, note
 from colonnade.report.figures.ticks import bytes_tick, log_ticks, per_cent_tick, set_ticks
 from colonnade.report.figures.words import fitted, isolated, listed, plain, width_of
-from colonnade.report.numbers import in_bytes, per_cent
 
 TITLE = "Excess loss against bytes sent"
 # Excess and bytes beyond these are drawn at the edge, excess by an arrowhead; no excess at all is drawn so many times

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 
 from colonnade.evaluation.classes.reports import CalibrationLine
+from colonnade.number_words import value
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import HALF, SMALL, Point, Sheet, figure, note
 from colonnade.report.figures.ticks import even_ticks, per_cent_tick, set_ticks
-from colonnade.report.numbers import value
 
 TITLE = "ROC curve"
 

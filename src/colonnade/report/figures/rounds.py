@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from colonnade.ledger import SERVER, Entry, Ledger
+from colonnade.number_words import count, in_bytes, per_cent
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Sheet, figure, note
 from colonnade.report.figures.words import fitted, isolated, plain, width_of
-from colonnade.report.numbers import count, in_bytes, per_cent
 
 TITLE = "Rounds, and the bytes of each"
 # Arrows that are drawn; of more messages the rest is told in words.

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from colonnade.number_words import in_bytes, value
 from colonnade.report.figures.words import width_of
-from colonnade.report.numbers import in_bytes, value
 
 # Leading digits of ticks on a logarithmic axis, the densest first.
 LEADING = ((1, 2, 5), (1, 3), (1,))

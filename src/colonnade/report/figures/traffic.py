@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from colonnade.ledger import SERVER, Ledger
+from colonnade.number_words import count, in_bytes, per_cent
 from colonnade.report.figures.colours import SERIES
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Box, Sheet, figure, note
 from colonnade.report.figures.words import fitted, isolated, listed, plain, width_of
-from colonnade.report.numbers import count, in_bytes, per_cent
 
 TITLE = "Bytes by party and phase"
 # Parties with bars of their own; of the rest, the mean.

@@ -4,10 +4,10 @@ import numpy as np
 
 from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Floats
+from colonnade.number_words import count, per_cent, value
 from colonnade.report.figures.figure import Figure
 from colonnade.report.figures.sheet import SIZE, SMALL, WIDE, Box, Sheet, figure
 from colonnade.report.figures.ticks import even_ticks, log_ticks, set_ticks
-from colonnade.report.numbers import count, per_cent, value
 
 TITLE = "Weights of the coreset's rows"
 BINS = 24

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.number_words import value
 from colonnade.report.figures import CoefficientBar, centres, coefficients, weights
-from colonnade.report.numbers import value
 from drawings import drawings, marks, shapes, texts
 
 

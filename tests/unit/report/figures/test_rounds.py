@@ -3,8 +3,8 @@ import pytest
 
 import colonnade as cn
 from colonnade.ledger import Entry, Ledger
+from colonnade.number_words import in_bytes
 from colonnade.report.figures.rounds import MOST_ARROWS, arrows, rounds
-from colonnade.report.numbers import in_bytes
 from drawings import drawings, marks, texts
 
 

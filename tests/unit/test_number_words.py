@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from colonnade.report.numbers import LARGEST, SMALLEST, count, duration, in_bytes, per_cent, value
+from colonnade.number_words import LARGEST, SMALLEST, count, duration, in_bytes, per_cent, value
 
 BYTES = {"byte": 1.0, "bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "PB": 1e15}
 
