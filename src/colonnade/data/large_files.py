@@ -14,6 +14,7 @@ from colonnade.data.filed_columns import FileColumns
 from colonnade.data.filed_keys import read_filed_keys
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
 from colonnade.data.filling import filled
+from colonnade.data.held_columns import HeldColumns
 from colonnade.data.marks import read_marks
 from colonnade.data.sources import Roles, Source, columns_read, taken_columns
 from colonnade.data.streamed_tables import StreamedTable
@@ -72,7 +73,7 @@ def from_parquet(
     weights, marks = _beside(party, data, taken)
     if is_small:
         values, largest = _read(rows)
-        return Source(tuple(ordered), values, integers, largest, label, weights=weights, held_out=marks)
+        return Source(tuple(ordered), HeldColumns((values,)), integers, largest, label, weights=weights, held_out=marks)
     table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
     if ordered:
         _check(party, table, integers)
@@ -136,9 +137,10 @@ def _beside(party: str, data: object, taken: dict[str, str]) -> tuple[Floats | N
     if weight and weight[0] in read.rest.column_names:
         raise InputError(f"Party {party!r}: the weight column {weight[0]!r} is not numbers. Name another one.")
     marks = read_marks(party, read.rest[named["split"]].to_numpy()) if "split" in named else None
-    if weight:
-        check_row_weights(party, read.values[:, 0])
-    return read.values[:, 0] if weight else None, marks
+    weights = read.values.column(0).astype(np.float64) if weight else None
+    if weights is not None:
+        check_row_weights(party, weights)
+    return weights, marks
 
 
 def _check(party: str, table: StreamedTable, integers: Sequence[bool]) -> None:

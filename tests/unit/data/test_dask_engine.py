@@ -19,6 +19,7 @@ import dask_trial
 from colonnade.data import dask_engine, streams
 from colonnade.data.dask_engine import DaskEngine
 from colonnade.data.engines import Threads
+from colonnade.data.held_columns import HeldColumns
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import open_rows
 from colonnade.data.tables import ArrayTable
@@ -110,7 +111,7 @@ def taken(table: Any) -> list[Any]:
 def test_two_processes_give_the_bits_of_threads_and_of_a_table_in_memory(
     table: StreamedTable, values: Any, work: Callable[[Any], list[Any]]
 ) -> None:
-    in_memory = ArrayTable(values, NAMES[:3], "y")
+    in_memory = ArrayTable(HeldColumns((values,)), NAMES[:3], "y")
     by_threads = StreamedTable(table.rows, NAMES[:3], "y")
     wanted, threads, found = (
         [np.asarray(each).tobytes() for each in work(own)] for own in (in_memory, by_threads, table)

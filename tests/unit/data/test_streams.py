@@ -22,6 +22,7 @@ from pyarrow import csv, parquet
 import colonnade as cn
 from colonnade.data import engines, large_files, streams
 from colonnade.data.engines import Threads, n_cores
+from colonnade.data.held_columns import HeldColumns
 from colonnade.data.spool import SpooledRows
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import ParquetRows, open_rows
@@ -212,7 +213,7 @@ def test_rows_are_taken_in_any_order_and_repeatedly(tmp_path_factory: pytest.Tem
 
 @pytest.mark.parametrize("rule", [LeverageScores(True), SharpenedScores(True, 2.0), ClusteringScores(4)], ids=str)
 def test_scores_have_the_bits_of_a_table_in_memory(tmp_path: Path, rule: Any) -> None:
-    held = ArrayTable(VALUES, NAMES[:3], "y")
+    held = ArrayTable(HeldColumns((VALUES,)), NAMES[:3], "y")
     for groups in ((10_000,), (999, 31_000)):
         found = rule.scores(streamed(written(tmp_path, groups)))
         assert_array_equal(np.asarray(found), np.asarray(rule.scores(held)))
