@@ -61,12 +61,12 @@ def from_limbs(words: Words) -> Floats:
 
 def pack_words(words: Words) -> bytes:
     """Write words of any shape, little-endian."""
-    return words.astype(_LITTLE_ENDIAN).tobytes()
+    return words.astype(_LITTLE_ENDIAN, copy=False).tobytes()
 
 
 def unpack_words(packed: bytes, *shape: int) -> Words:
-    """Read what `pack_words` wrote; the length was checked."""
-    return np.frombuffer(packed, _LITTLE_ENDIAN).astype(np.uint64).reshape(shape)
+    """Read what `pack_words` wrote, in its place; the length was checked."""
+    return np.frombuffer(packed, _LITTLE_ENDIAN).astype(np.uint64, copy=False).reshape(shape)
 
 
 def packed_size(*shape: int) -> int:
