@@ -34,7 +34,7 @@ class Secret:
         """
         ours = keys.index(self.key)
         added, subtracted = (
-            (self._stream(ours, other, keys, transcript, b"mask", len(numbers)) for other in others)
+            (self.stream(other, keys, transcript, b"mask", len(numbers)) for other in others)
             for others in ([place for place in circle if place > ours], [place for place in circle if place < ours])
         )
         infinite = np.isinf(numbers)
@@ -49,12 +49,7 @@ class Secret:
 
         Another transcript, or another purpose, gives unrelated words.
         """
-        return self._stream(keys.index(self.key), other, keys, transcript, purpose, count)
-
-    def _stream(
-        self, ours: int, other: int, keys: Sequence[bytes], transcript: bytes, purpose: bytes, count: int
-    ) -> Words:
-        first, second = (ours, other) if ours < other else (other, ours)
+        first, second = sorted((keys.index(self.key), other))
         context = key_context(purpose, transcript, keys[first], keys[second])
         return mask_words(self._pair.agreed(keys[other]), context, count)
 
