@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,9 @@ from colonnade.data.sources import Roles, Source, columns_read, taken_columns
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import ParquetRows, open_rows
 from colonnade.data.unprepared import unprepared_columns
-from colonnade.data.value_checks import check_columns, check_row_weights
+from colonnade.data.value_checks import ValueCheck, check_row_weights
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.blocks import Block
 from colonnade.options import listed
 from colonnade.preparation.reading import BY_NUMBER, is_number
 from colonnade.preparation.rules import HowToPrepare
@@ -35,7 +34,7 @@ STREAMED_BYTES = 1 << 28
 def from_parquet(
     party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None, engine: Engine | None
 ) -> StreamedTable | Source | None:
-    """Open a table that stays in its files, and check its values in one pass; read it where it is small.
+    """Open a table that stays in its files, whose values are looked at in the first pass; read it where it is small.
 
     None of what is to be read otherwise: it is in no Parquet file, is small and has a key or rules, or has columns that
     are no numbers and have no rule.
@@ -73,9 +72,10 @@ def from_parquet(
     if is_small:
         values, largest = _read(rows)
         return Source(tuple(ordered), values, integers, largest, label, weights=weights, held_out=marks)
-    table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
-    if ordered:
-        _check(party, table, integers)
+    check = ValueCheck(party, integers) if ordered else None
+    table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads(), check=check)
+    if roles.key is not None or prepare is not None:  # which are read now, too
+        table.look_through()
     if keys := [name for name, role in taken.items() if role == "key"]:
         read, found = read_filed_keys(party, keys, FileColumns(rows, tuple(keys)), roles.duplicates)
         table = replace(table, keys=read, key_digest=found)
@@ -139,14 +139,3 @@ def _beside(party: str, data: object, taken: dict[str, str]) -> tuple[Floats | N
     if weight:
         check_row_weights(party, read.values[:, 0])
     return read.values[:, 0] if weight else None, marks
-
-
-def _check(party: str, table: StreamedTable, integers: Sequence[bool]) -> None:
-    """Read all values once: what is wrong with one is said now, not in a job."""
-    largest = reduce(np.maximum, table.map(_largest))
-    check_columns(party, table.rows.columns, largest, table.column, integers)
-
-
-def _largest(block: Block) -> Floats:
-    # NaN and infinity cannot hide from the extremes.
-    return np.asarray(np.maximum(-block.values.min(axis=0), block.values.max(axis=0)))
