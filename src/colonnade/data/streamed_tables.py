@@ -4,7 +4,7 @@ Values of the owner's files are looked at in the first pass over all of them, wh
 on before, but in that pass, and there no block with a wrong value.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -69,24 +69,23 @@ class StreamedTable:
         engine = Threads() if work is values_of else self.engine
         if self.check is None or self.check.is_done:
             return engine.map(work, self.rows, numbers)
-        if numbers is None or len(numbers) == n_blocks_of(self.n_rows):
-            return self._looked_at(engine, work, self.check)
-        self.look_through()
-        return engine.map(work, self.rows, numbers)
+        return self._looked_at(
+            engine, work, self.check, range(n_blocks_of(self.n_rows)) if numbers is None else numbers
+        )
 
     def look_through(self) -> None:
         """Read all values now, if nobody has yet: what is wrong with one is said before any work."""
-        if self.check is not None and not self.check.is_done:
-            for _ in self._looked_at(self.engine, _nothing, self.check):
-                pass
+        for _ in self.map(_nothing, []):
+            pass
 
-    def _looked_at(self, engine: Engine, work: Work[R], check: ValueCheck) -> Iterator[R]:
-        """Work on all blocks up to a wrong one, and look at all: which columns are wrong is known at the end."""
-        most, limits = np.zeros(len(self.rows.columns)), check.limits
-        for largest, done in engine.map(partial(_of_right, work, limits), self.rows):
+    def _looked_at(self, engine: Engine, work: Work[R], check: ValueCheck, numbers: Sequence[int]) -> Iterator[R]:
+        """Look at all blocks, and work on those asked for, up to a wrong one: which columns are wrong is known last."""
+        most, limits, asked = np.zeros(len(self.rows.columns)), check.limits, frozenset(numbers)
+        blocks = engine.map(partial(_of_right, work, limits, asked), self.rows)
+        for number, (largest, done) in enumerate(blocks):
             most = np.maximum(most, largest)
-            if (most <= limits).all():
-                yield done
+            if number in asked and (most <= limits).all():
+                yield done  # type: ignore[misc]  # which was done
         check.end(self.rows.columns, most, self.column)
 
     def take(self, rows: Rows) -> Floats:
@@ -174,11 +173,11 @@ def in_order(readable: AnyRows, rows: Rows) -> SpooledRows:
     return spool.close()
 
 
-def _of_right(work: Work[R], limits: Floats, block: Block) -> tuple[Floats, R | None]:
-    """Find the largest value in size of each column; work on the block where none is too large, or no number."""
+def _of_right(work: Work[R], limits: Floats, asked: Container[int], block: Block) -> tuple[Floats, R | None]:
+    """Find the largest value in size of each column; work on the block if it is asked for, and has no wrong value."""
     # NaN and infinity cannot hide from the extremes.
     largest: Floats = np.maximum(-block.values.min(axis=0), block.values.max(axis=0))
-    return largest, work(block) if (largest <= limits).all() else None
+    return largest, work(block) if block.number in asked and (largest <= limits).all() else None
 
 
 def _nothing(_: Block) -> None:

@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -318,9 +318,15 @@ def test_weights_and_marks_are_columns_beside(tmp_path: Path) -> None:
     ],
     ids=["missing", "infinite", "large", "inexact"],
 )
-def test_what_is_wrong_with_a_value_is_said_when_it_is_opened(tmp_path: Path, column: Any, message: str) -> None:
-    with pytest.raises(cn.InputError, match=message):
-        read_table("bank", ds.dataset(written(tmp_path, bad=column)))
+def test_what_is_wrong_with_a_value_is_said_in_the_first_pass(tmp_path: Path, column: Any, message: str) -> None:
+    path = written(tmp_path, bad=column)
+    uses: list[Callable[[Any], object]] = [values, StreamedTable.look_through, lambda table: table.take(np.array([5]))]
+    for use in uses:
+        table = read_table("bank", ds.dataset(path))
+        with pytest.raises(cn.InputError, match=message):
+            use(table)
+    with pytest.raises(cn.InputError, match=message):  # keys are read when it is opened, and so is the rest
+        read_table("bank", ds.dataset(path), key="a")
 
 
 def test_a_data_set_is_what_it_scans_and_not_its_files(tmp_path: Path) -> None:
