@@ -73,6 +73,14 @@ class StreamedTable:
             engine, work, self.check, range(n_blocks_of(self.n_rows)) if numbers is None else numbers
         )
 
+    @property
+    def labels(self) -> "StreamedTable":
+        """Read the label alone where columns are apart from each other, and all were looked at."""
+        rows, is_looked_at = self.rows, self.check is None or self.check.is_done
+        if self.label_name is None or not is_looked_at or not isinstance(rows, ParquetRows) or rows.preparation:
+            return self
+        return replace(self, rows=replace(rows, columns=(self.label_name,)), feature_names=())
+
     def look_through(self) -> None:
         """Read all values now, if nobody has yet: what is wrong with one is said before any work."""
         for _ in self.map(_nothing, []):

@@ -83,7 +83,7 @@ def test_files_are_read_no_more_often_than_this(tmp_path: Path, n_read: Callable
     made().predict(model)
     assert n_read() == 2.0, "predict"
     made().evaluate(model)
-    assert n_read() == pytest.approx(2.0 + len(PARTS["two"]) / N_COLUMNS), "evaluate: the label's spread, too"
+    assert n_read() == pytest.approx(2.0 + 1 / N_COLUMNS), "evaluate: the label's spread, too"
 
 
 @pytest.mark.parametrize("n_cores", [1, 2])
@@ -194,6 +194,22 @@ def test_some_blocks_are_those_of_a_table_that_was_looked_through(tmp_path: Path
         assert isinstance(each, StreamedTable)
         for numbers in ([], [0], [2, 7], [12]):
             assert list(each.map(_number, numbers)) == list(other.map(_number, numbers)) == numbers
+
+
+def test_labels_are_read_alone_once_all_values_were_looked_at(tmp_path: Path, n_read: Callable[[], float]) -> None:
+    columns = right()
+    table = parties(tmp_path, columns)[1].table
+    for share in (len(PARTS["two"]), 1):
+        found = np.concatenate(list(table.labels.map(_last)))
+        assert n_read() == pytest.approx(share / N_COLUMNS)
+        assert np.array_equal(found, columns["y"])
+    columns["d"][FAR] = np.nan
+    with pytest.raises(cn.InputError, match="column 'd': 1 of"):
+        list(parties(tmp_path, columns)[1].table.labels.map(_last))
+
+
+def _last(block: Block) -> Floats:
+    return block.values[:, -1].copy()
 
 
 def _number(block: Block) -> int:
