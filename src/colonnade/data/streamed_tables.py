@@ -67,24 +67,28 @@ class StreamedTable:
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, by the engine; rows that are wanted here need no way round by it."""
         engine = Threads() if work is values_of else self.engine
-        if self.check is None or self.check.is_done:
+        if (check := self._unchecked) is None:
             return engine.map(work, self.rows, numbers)
-        return self._looked_at(
-            engine, work, self.check, range(n_blocks_of(self.n_rows)) if numbers is None else numbers
-        )
+        return self._looked_at(engine, work, check, range(n_blocks_of(self.n_rows)) if numbers is None else numbers)
+
+    @property
+    def _unchecked(self) -> ValueCheck | None:
+        """What is still to be required of its values."""
+        return None if self.check is None or self.check.is_done else self.check
 
     @property
     def labels(self) -> "StreamedTable":
         """Read the label alone where columns are apart from each other, and all were looked at."""
-        rows, is_looked_at = self.rows, self.check is None or self.check.is_done
-        if self.label_name is None or not is_looked_at or not isinstance(rows, ParquetRows) or rows.preparation:
+        rows = self.rows
+        if self.label_name is None or self._unchecked or not isinstance(rows, ParquetRows) or rows.preparation:
             return self
         return replace(self, rows=replace(rows, columns=(self.label_name,)), feature_names=())
 
     def look_through(self) -> None:
         """Read all values now, if nobody has yet: what is wrong with one is said before any work."""
-        for _ in self.map(_nothing, []):
-            pass
+        if (check := self._unchecked) is not None:
+            for _ in self._looked_at(self.engine, _nothing, check, []):
+                pass
 
     def _looked_at(self, engine: Engine, work: Work[R], check: ValueCheck, numbers: Sequence[int]) -> Iterator[R]:
         """Look at all blocks, and work on those asked for, up to a wrong one: which columns are wrong is known last."""

@@ -196,6 +196,18 @@ def test_some_blocks_are_those_of_a_table_that_was_looked_through(tmp_path: Path
             assert list(each.map(_number, numbers)) == list(other.map(_number, numbers)) == numbers
 
 
+def test_nothing_is_read_where_nothing_is_left_to_look_at(tmp_path: Path, n_read: Callable[[], float]) -> None:
+    """Columns that are to be prepared are no numbers yet: of these there may be none."""
+    parties(tmp_path, right())
+    prepared = read_table("one", tmp_path / "one.parquet", prepare=cn.Prepare({"a": cn.Number()}))
+    looked = read_table("one", tmp_path / "one.parquet")
+    looked.look_through()
+    n_read()
+    for table in (prepared, looked):
+        table.look_through()
+    assert n_read() == 0.0
+
+
 def test_labels_are_read_alone_once_all_values_were_looked_at(tmp_path: Path, n_read: Callable[[], float]) -> None:
     columns = right()
     table = parties(tmp_path, columns)[1].table
