@@ -160,6 +160,10 @@ class Table(Protocol):
         """What the label's values 0, 1, ... are called where the label is text, in their order; None of numbers."""
 
     @property
+    def labels(self) -> "Table":
+        """The same rows with the label last, and no more columns before it than come with it at no cost."""
+
+    @property
     def key_digest(self) -> bytes | None:
         """Digest of the column that identifies rows, in row order, or None."""
 

@@ -85,6 +85,14 @@ class ArrayTable:
         # Not np.take: it would first copy the whole column-major table.
         return np.ascontiguousarray(self.values[rows])
 
+    @property
+    def labels(self) -> "ArrayTable":
+        """Give all: columns that nobody looks at cost nothing."""
+        return self
+
+    def look_through(self) -> None:
+        """Do nothing: its values were looked at when they were read."""
+
     def key_columns(self, rows: Rows) -> Any:
         """Give the key columns of rows as they came, a `pyarrow.Table`, or None where it has no key."""
         if self.keys is None:
@@ -152,8 +160,9 @@ def read_table(
 
     The table is a copy, in memory or in a file of its own, and later changes to `data` do not reach it, unless it stays
     in its files. Columns of an array are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and
-    decimals; none may be missing or infinite. A pandas index is no column: `reset_index()` makes it one. Columns that
-    the policy does not let in are not looked at.
+    decimals; none may be missing or infinite: of a table that stays in its files that is found in the first pass over
+    it, or by `look_through`. A pandas index is no column: `reset_index()` makes it one. Columns that the policy does
+    not let in are not looked at.
     """
     roles, policy = Roles(label, key, weight, split, duplicates), policy or Policy(level="open")
     found = large_files.from_parquet(party, data, roles, policy, prepare, engine)

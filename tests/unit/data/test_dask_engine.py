@@ -5,6 +5,7 @@ import shutil
 import signal
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from colonnade.data.held_columns import HeldColumns
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import open_rows
 from colonnade.data.tables import ArrayTable
-from colonnade.kernels.blocks import BLOCK_ROWS
+from colonnade.data.value_checks import ValueCheck
+from colonnade.kernels.blocks import BLOCK_ROWS, values_of
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.draws import draw_by_scores, draw_distinct, held_out
 from colonnade.kernels.leverage import regression_scores
@@ -136,6 +138,25 @@ def test_rows_are_prepared_where_they_are_worked_on(tmp_path: Path, values: Any,
         prepared = table.prepared(table.preparing.fitted(None))
         found.append([np.asarray(each).tobytes() for work in (regression, whitening, taken) for each in work(prepared)])
     assert found[0] == found[1] == found[2]
+
+
+def test_a_wrong_value_is_found_by_the_processes_of_the_cluster(
+    table: StreamedTable, values: Any, tmp_path: Path
+) -> None:
+    """What they find of each block comes back with the result; rows that are wanted here are not sent round."""
+    checked = replace(table, check=ValueCheck("bank", [False] * 4))
+    assert np.array_equal(regression(checked)[0], regression(table)[0])
+    assert checked.check is not None
+    assert checked.check.is_done
+    wrong = np.array(values)
+    wrong[-5, 2] = np.nan
+    file = tmp_path / "wrong.parquet"
+    pq.write_table(pa.table(dict(zip(NAMES, wrong.T, strict=True))), file, row_group_size=BLOCK_ROWS // 2 + 1_000)
+    message = f"Party 'bank', column 'c': 1 of {len(values)} values are missing .* in row {len(values) - 5} "
+    for use in (regression, lambda table: table.take(np.array([1])), lambda table: list(table.map(values_of))):
+        bad = replace(table, rows=open_rows("the table", [file], NAMES), check=ValueCheck("bank", [False] * 4))
+        with pytest.raises(cn.InputError, match=message):
+            use(bad)
 
 
 def test_both_processes_work(table: StreamedTable) -> None:

@@ -1,9 +1,11 @@
 """Columns of 32 bits stay such in memory, and nothing that is computed tells."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import colonnade as cn
@@ -94,3 +96,12 @@ def test_first_columns_and_another_order() -> None:
     assert len(held.first(0)) == N_ROWS
     rows = RNG.permutation(N_ROWS)
     assert np.array_equal(held.in_order(rows)[:], np.column_stack([SMALL[rows, :2], LABEL[rows]]))
+
+
+def test_a_parquet_file_is_held_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "bank.parquet"
+    pq.write_table(pa.table({"a": SMALL[:, 0], "b": SMALL[:, 1], "y": LABEL}), path)
+    assert parts_of(path, label="y") == [(SINGLE, 2), (DOUBLE, 1)]
+    table = read_table("bank", path, label="y")
+    assert isinstance(table, ArrayTable)
+    assert np.array_equal(table.values[:], np.column_stack([SMALL[:, :2], LABEL]))
