@@ -9,7 +9,7 @@ import numpy as np
 
 from colonnade.contracts import Agreed, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset, WeightedRows
-from colonnade.errors import InputError, PolicyRefusedError
+from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block
 from colonnade.kernels.selections import CountedRows, Window
@@ -17,7 +17,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.protocol.windows import Windows, check_window
+from colonnade.protocol.windows import Windows, check_fits, check_window
 from colonnade.routes import Ask, Route, either
 from colonnade.solvers.precision import precision_of
 from colonnade.solvers.standard_errors import errors_of
@@ -158,9 +158,7 @@ def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, size: int
 
 
 def _answer_columns(state: PartyState, request: AskColumns, data: PartyData) -> tuple[PartyState, Message]:
-    n_rows, n_features = len(state.selection()), len(data.table.feature_names)
-    if n_rows * (n_features + 1) > MAX_NUMBERS:
-        raise InputError(f"{n_rows:,} rows do not fit one message. Use a coreset or a smaller size.")
+    check_fits(state, len(data.table.feature_names) + 1)
     return state, _columns(data.table.take(state.selected()), request, data)
 
 

@@ -1,0 +1,194 @@
+"""Central with all rows, which come in windows where they fit no message: the same model, and no window but these."""
+
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+import pytest
+
+import colonnade as cn
+from colonnade.catalogue import party_session
+from colonnade.contracts import Agreed
+from colonnade.data.tables import read_table
+from colonnade.kernels import selections
+from colonnade.kernels.blocks import BLOCK_ROWS
+from colonnade.messages import Message, sendable_floats, sendable_rows
+from colonnade.protocol.hello import WIRE_VERSION, Hello
+from colonnade.protocol.policy import Policy
+from colonnade.protocol.refusal import Refused
+from colonnade.routes import Route
+from colonnade.sampling.selecting import UseAllRows, UseRows
+from colonnade.solvers import central
+from colonnade.solvers.central import AskColumns, AskColumnWindow, Columns
+from colonnade.transports.inprocess import InProcess
+from colonnade.transports.loopback import Loopback
+
+N = 40_000
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(N, 4)) + np.array([1e3, 0.0, 0.0, 5.0])
+Y = X @ [1.0, -2.0, 0.5, 0.0] + RNG.normal(size=N)
+WEIGHTS = RNG.integers(0, 4, size=N).astype(float)
+MARKS = RNG.random(N) < 0.3
+
+
+def federation(transport: Any = InProcess, *, weighted: bool = False) -> cn.Federation:
+    return cn.Federation(
+        [
+            cn.Party("first", X[:, :2], weight=WEIGHTS if weighted else None),
+            cn.Party("second", X[:, 2:3], split=MARKS),
+            cn.Party("third", X[:, 3:], label=Y),
+        ],
+        transport=transport,
+    )
+
+
+@pytest.fixture
+def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a message hold few numbers, and a window one block."""
+    monkeypatch.setattr(central, "MAX_NUMBERS", 60_000)
+    monkeypatch.setattr("colonnade.protocol.windows.MAX_NUMBERS", 60_000)
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+
+
+@pytest.mark.parametrize(
+    ("task", "weighted", "split"),
+    [
+        (cn.Regression(l2=0.1), False, None),
+        (cn.Regression(), True, cn.HoldOut(0.2)),
+        (cn.Regression(standardize=True), False, cn.SplitBy("second")),
+        (cn.KMeans(2, n_starts=1), True, None),
+    ],
+)
+def test_windows_change_nothing_of_the_model(
+    monkeypatch: pytest.MonkeyPatch, task: Any, weighted: bool, split: Any
+) -> None:
+    ways = {"sampler": cn.AllRows(), "solver": cn.Central(), "split": split}
+    whole = federation(weighted=weighted).fit(task, **ways)
+    monkeypatch.setattr(central, "MAX_NUMBERS", 60_000)
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    for transport in (InProcess, Loopback):
+        run = federation(transport, weighted=weighted).fit(task, **ways)
+        for name in whole.model.__struct_fields__:
+            np.testing.assert_array_equal(getattr(run.model, name), getattr(whole.model, name))
+        assert run.diagnostics == whole.diagnostics
+        assert run.ledger.units == whole.ledger.units
+        assert sum(entry.kind == "Columns" for entry in run.ledger) == 3 * sum(
+            entry.kind == "Columns" for entry in whole.ledger
+        )
+
+
+@pytest.mark.usefixtures("small_messages")
+def test_drawn_rows_do_not_come_in_windows() -> None:
+    with pytest.raises(cn.InputError, match=r"40,000 rows do not fit one message, which has 20,000 of 3 numbers"):
+        federation().fit(cn.Regression(), sampler=cn.UniformSampling(N), solver=cn.Central())
+
+
+class Meddled(InProcess):
+    """A party that changes its reply to the last window."""
+
+    def exchange(self, outbox: Any) -> Any:
+        inbox = dict(super().exchange(outbox))
+        for party, request in outbox.items():
+            if isinstance(request, AskColumnWindow) and request.stop == N and party == "third":
+                inbox[party] = msgspec.structs.replace(inbox[party], **self.changes)
+        return inbox
+
+    changes: ClassVar[dict[str, Any]] = {}
+
+
+LEFT = N % BLOCK_ROWS
+
+
+@pytest.mark.usefixtures("small_messages")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"features": sendable_floats(np.ones((LEFT + 1, 1)))}, "shape"),
+        ({"labels": sendable_floats(np.ones(LEFT - 1))}, "shape"),
+        ({"labels": None}, "labels where none were due, or none where they were"),
+        ({"features": sendable_floats(np.full((LEFT, 1), np.nan))}, "NaN"),
+    ],
+)
+def test_a_window_that_no_honest_party_sends(changes: Any, message: str) -> None:
+    transport = type("Changed", (Meddled,), {"changes": changes})
+    with pytest.raises(cn.RemoteProtocolError, match=f"'third' sent a Columns with .*{message}"):
+        federation(transport).fit(cn.Regression(), sampler=cn.AllRows(), solver=cn.Central())
+
+
+def session(selection: Message, **policy: Any) -> Any:
+    table = read_table("third", X[:, 3:], label=Y)
+    opened = party_session(table, Policy(**({"level": "open"} | policy)))
+    for request in (Hello(WIRE_VERSION), selection):
+        opened.answer(request)
+    return opened
+
+
+FIRST = AskColumnWindow(with_label=True, first=0, stop=N, n_columns=2)
+
+
+def test_a_window_has_the_rows_that_count_and_no_others() -> None:
+    reply = session(UseAllRows()).answer(FIRST)
+    assert isinstance(reply, Columns)
+    np.testing.assert_array_equal(reply.features, X[:, 3:])
+    np.testing.assert_array_equal(reply.labels, Y)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        AskColumnWindow(True, 1, N, 2),
+        AskColumnWindow(True, 0, N - 1, 2),
+        AskColumnWindow(True, 0, 3, 2),
+        AskColumnWindow(True, -BLOCK_ROWS, 0, 2),
+        AskColumnWindow(True, BLOCK_ROWS * 8, BLOCK_ROWS * 16, 2),
+        AskColumnWindow(True, 0, N, 1 << 40),
+        AskColumnWindow(True, N, N, 2),
+    ],
+)
+def test_a_window_that_the_rows_are_not_cut_into(asked: AskColumnWindow) -> None:
+    reply = session(UseAllRows()).answer(asked)
+    assert isinstance(reply, Refused)
+    assert "a window of rows" in reply.reason
+
+
+def test_no_window_of_rows_that_were_listed() -> None:
+    reply = session(UseRows(sendable_rows(np.arange(N)))).answer(FIRST)
+    assert isinstance(reply, Refused)
+    assert "a window of all rows, where others were agreed on" in reply.reason
+
+
+def test_a_policy_judges_all_windows_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    opened = session(UseAllRows(), rows_a_request=BLOCK_ROWS)
+    reply = opened.answer(AskColumnWindow(True, 0, BLOCK_ROWS, 2))
+    assert isinstance(reply, Refused)
+    assert "limits a reply to 16,384 rows; this Columns has 40,000" in reply.reason
+
+
+def route() -> Route:
+    """What a party of the job expects of Central, as its sheet has it."""
+    return cn.Central().route(cn.Regression(), Agreed(federation().roster, "third", 0, None, N, N))
+
+
+def test_windows_come_once_and_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    first, second, last = (
+        AskColumnWindow(True, start, min(start + BLOCK_ROWS, N), 3) for start in range(0, N, BLOCK_ROWS)
+    )
+    left = route().after(first)
+    assert left is not None
+    for wrong in (first, last, AskColumns(True), msgspec.structs.replace(second, n_columns=4)):
+        assert left.after(wrong) is None, wrong
+    ended = left.after(second)
+    assert ended is not None
+    assert (done := ended.after(last)) is not None
+    assert done.can_end
+    assert done.after(last) is None
+    changed = (msgspec.structs.replace(first, **other) for other in ({"with_label": False}, {"n_columns": 2}))
+    for wrong in (second, *changed):
+        assert route().after(wrong) is None, wrong
+
+
+def test_a_message_or_windows_and_not_both() -> None:
+    assert (done := route().after(AskColumns(True))) is not None
+    assert done.after(FIRST) is None
