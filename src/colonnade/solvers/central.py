@@ -1,28 +1,31 @@
 """Central: the server fetches the coreset's rows and solves in one place. The plainest solver, the least private."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Annotated, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import msgspec
 import numpy as np
 
-from colonnade.contracts import Agreed, PartyCard, Roster, Script, Solution, Task
+from colonnade.contracts import Agreed, LinearTask, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset, WeightedRows
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block
-from colonnade.kernels.selections import CountedRows, Window
+from colonnade.kernels.gram import Summary, merge
+from colonnade.kernels.linear import reduce_rows
+from colonnade.kernels.selections import CountedRows, Piece, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.windows import Windows, check_fits, check_window
 from colonnade.routes import Ask, Route, either
-from colonnade.solvers.precision import precision_of
-from colonnade.solvers.standard_errors import errors_of
+from colonnade.solvers.precision import precision_of, precision_of_all
+from colonnade.solvers.standard_errors import errors_of, errors_of_sums
 
 M = TypeVar("M")
+Read = Callable[[Piece, Mapping[str, "Columns"]], None]
 
 
 class Columns(Message, frozen=True):
@@ -67,7 +70,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     """Fetch the coreset's rows to the server and solve there.
 
     With `AllRows` these are all rows: of n rows and d columns the server holds n (d + 3) numbers, and about three times
-    as many while it learns. They come in windows where they are too many for one message.
+    as many while it learns. Where they are too many for one message, they come in windows. A regression then adds up
+    what it needs of each and holds none, unless a penalty is to be chosen; `Run.summary` has classical standard errors.
 
     Examples
     --------
@@ -90,6 +94,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, then let the task fit what came."""
+        if isinstance(task, LinearTask) and _has_windows(roster, coreset) and not _has_folds(task):
+            return (yield from _solved_by_sums(task, task, roster, coreset))
         rows = yield from _fetched(task, roster, coreset)
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
@@ -108,14 +114,58 @@ def _widest(roster: Roster) -> int:
     return max(card.n_features for card in roster.cards) + 1
 
 
-def _fetched(task: Task[object], roster: Roster, coreset: Coreset) -> Script[WeightedRows]:
+def _has_windows(roster: Roster, coreset: Coreset) -> bool:
+    """Tell whether all rows of a table are taken, and fit no message."""
+    return isinstance(coreset.selection, CountedRows) and len(coreset) * _widest(roster) > MAX_NUMBERS
+
+
+def _has_folds(task: LinearTask[Any]) -> bool:
+    return task.fold_seed(np.random.default_rng(0)) is not None
+
+
+def _in_windows(task: Task[Any], roster: Roster, coreset: Coreset, read: Read) -> Script[Mapping[str, Columns]]:
+    """Let parties send all rows that count in windows, and read each; give the last."""
+    for piece in coreset.selection.pieces(_widest(roster)):
+        inbox = yield {party: AskColumnWindow(task.needs_label, *piece.window) for party in roster.names}
+        replies = checks.replies(inbox, Columns)
+        read(piece, replies)
+    return replies
+
+
+def _solved_by_sums(task: Task[M], linear: LinearTask[M], roster: Roster, coreset: Coreset) -> Script[Solution[M]]:
+    """Add up what least squares needs of each window, and solve that; no row is kept."""
+    total: list[Summary] = []
+
+    def add(piece: Piece, replies: Mapping[str, Columns]) -> None:
+        fetched = _Fetched(roster, len(piece), needs_label=task.needs_label)
+        fetched.put(replies, slice(None))
+        if len(piece):
+            total[:] = [merge([*total, fetched.summary(piece.weights)])]
+
+    last = yield from _in_windows(task, roster, coreset, add)
+    (summed,) = total
+    if task.scaling != "own" and roster.weight_party is None:
+        _check_norms(np.linalg.norm(summed.triangle, axis=0), last, roster)
+    model, cost = linear.fit_summaries(total, coreset.total_weight, roster)
+    problem = summed.problem(fit_intercept=linear.fit_intercept)
+    errors = errors_of_sums(linear, model, problem, summed.weight, coreset)
+    return Solution(model, {"cost": cost}, partial(precision_of_all, roster), errors)
+
+
+def _check_norms(norms: Floats, last: Mapping[str, Columns], roster: Roster) -> None:
+    """Require columns whose variance over all rows is 1, as `checks.unit_columns` does."""
+    for party, part in roster.parts.items():
+        if (norms[part] > roster.n_rows**0.5 * (1 + checks.SLACK)).any():
+            raise checks.wrong(party, last[party], "a column that varies more than its deviation of all rows allows")
+
+
+def _fetched(task: Task[Any], roster: Roster, coreset: Coreset) -> Script[WeightedRows]:
     """Ask for columns of all rows at once; of all rows of a table, in windows where they fit no message."""
-    selection, fetched = coreset.selection, _Fetched(task, roster, len(coreset))
-    if isinstance(selection, CountedRows) and len(selection) * _widest(roster) > MAX_NUMBERS:
-        for piece in selection.pieces(_widest(roster)):
-            inbox = yield {party: AskColumnWindow(task.needs_label, *piece.window) for party in roster.names}
-            replies = checks.replies(inbox, Columns)
-            fetched.put(replies, piece.chosen)
+    fetched = _Fetched(roster, len(coreset), needs_label=task.needs_label)
+    if _has_windows(roster, coreset):
+        replies = yield from _in_windows(
+            task, roster, coreset, lambda piece, replies: fetched.put(replies, piece.chosen)
+        )
     else:
         inbox = yield {party: AskColumns(task.needs_label) for party in roster.names}
         replies = checks.replies(inbox, Columns)
@@ -129,10 +179,10 @@ def _fetched(task: Task[object], roster: Roster, coreset: Coreset) -> Script[Wei
 class _Fetched:
     """Rows of all parties' columns, as they come in."""
 
-    def __init__(self, task: Task[object], roster: Roster, size: int) -> None:
-        self._roster, self._needs_label = roster, task.needs_label
+    def __init__(self, roster: Roster, size: int, *, needs_label: bool) -> None:
+        self._roster, self._needs_label = roster, needs_label
         self.features = np.empty((size, len(roster.feature_names)))
-        self.labels = np.empty(size) if task.needs_label and roster.label_party is not None else None
+        self.labels = np.empty(size) if needs_label and roster.label_party is not None else None
 
     def put(self, replies: Mapping[str, Columns], chosen: slice, rows: Rows | None = None) -> None:
         """Put what came of some rows where they belong; of rows that may repeat, these are told."""
@@ -143,6 +193,13 @@ class _Fetched:
             features[:, self._roster.parts[card.name]] = reply.features
             if reply.labels is not None and self.labels is not None:
                 self.labels[chosen] = reply.labels
+
+    def summary(self, weights: Floats | None) -> Summary:
+        """Reduce them to what least squares needs; None weighs all alike."""
+        weights = np.ones(len(self.features)) if weights is None else weights
+        labels = np.zeros(len(self.features)) if self.labels is None else self.labels
+        problem = reduce_rows(self.features, labels, weights, fit_intercept=True)
+        return Summary(float(weights.sum()), problem.centre, problem.triangle)
 
 
 def _check_columns(card: PartyCard, reply: Columns, needs_label: bool, size: int, rows: Rows | None) -> None:

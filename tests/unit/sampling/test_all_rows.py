@@ -10,6 +10,7 @@ import pytest
 
 import colonnade as cn
 from colonnade import run as runs
+from colonnade import storage
 from colonnade.kernels import per_row
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.per_row import PerRow, numbers_in
@@ -52,7 +53,7 @@ def test_they_are_the_rows_that_count_by_what_they_count(tmp_path: Path, split: 
     expected = counted_by(split, weighted=weighted)
     run = federation(weighted=weighted).coreset(TASK, cn.AllRows(), split=split)
     for coreset in (run.coreset, cn.Run.load(run.save(tmp_path / "run")).coreset):
-        assert (len(coreset), coreset.n_distinct) == (np.count_nonzero(expected),) * 2
+        assert len(coreset) == coreset.n_distinct == np.count_nonzero(expected)
         assert coreset.total_weight == coreset.weight_sum == expected.sum()
         assert coreset.largest_weight == expected.max()
         assert coreset.effective_size == pytest.approx(expected.sum() ** 2 / np.square(expected).sum(), rel=1e-14)
@@ -103,7 +104,7 @@ def test_an_earlier_format_lists_them(tmp_path: Path) -> None:
     record = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**record, "format": 2}))
     listed = {"row": np.arange(N), "weight": np.ones(N)}
-    (path / "coreset.arrow").write_bytes(runs.storage.arrow_bytes(listed))
+    (path / "coreset.arrow").write_bytes(storage.arrow_bytes(listed))
     again = cn.Run.load(path)
     assert again.diagnostics == run.diagnostics
     np.testing.assert_array_equal(again.coreset.rows, run.coreset.rows)
@@ -199,14 +200,18 @@ def test_a_coreset_has_no_other_attributes() -> None:
         _ = listed.weight
 
 
+def facts(numbers: PerRow) -> list[float]:
+    ways = (numbers.sum, numbers.sum_of_squares, numbers.max, numbers.least_positive)
+    return [numbers.n_positive, *(way() for way in ways)]
+
+
 @pytest.mark.parametrize("side", ["train", "test"])
 @pytest.mark.parametrize("n_rows", [1, 7, BLOCK_ROWS, 2 * BLOCK_ROWS + 100])
 def test_marks_are_added_up_without_a_look_at_them(monkeypatch: pytest.MonkeyPatch, side: Any, n_rows: int) -> None:
     marks = held_out_by_seed(n_rows, cn.HoldOut(0.4, seed=2), side)
     looked_at = numbers_in(np.asarray(marks))
     assert looked_at.n_ones is None
-    facts = [PerRow.sum, PerRow.sum_of_squares, PerRow.max, PerRow.least_positive, lambda each: each.n_positive]
-    expected = [fact(looked_at) for fact in facts]
+    expected = facts(looked_at)
     if marks.n_ones:
         monkeypatch.setattr(PerRow, "block_totals", property(lambda _: pytest.fail("it went through all rows")))
-    assert [fact(marks) for fact in facts] == expected
+    assert facts(marks) == expected
