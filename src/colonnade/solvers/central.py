@@ -69,7 +69,7 @@ class AskColumnWindow(Message, frozen=True):
 class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forbid_unknown_fields=True):
     """Fetch the coreset's rows to the server and solve there.
 
-    With `AllRows` these are all rows: of n rows and d columns the server holds n (d + 3) numbers, and about three times
+    With `AllRows` these are all rows: of n rows and d columns the server holds n (d + 3) numbers, and about four times
     as many while it learns. Where they are too many for one message, they come in windows. A regression then adds up
     what it needs of each and holds none, unless a penalty is to be chosen; `Run.summary` has classical standard errors.
 
