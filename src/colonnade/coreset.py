@@ -1,6 +1,6 @@
 """A coreset: a weighted multiset of rows that stands for all of them (paper, Problem 1)."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -172,6 +172,10 @@ class Coreset:
         """The rows and what they weigh; all rows that count are not listed in it."""
         return ListedRows(self.rows, self.weights)
 
+    def listed(self) -> "Coreset":
+        """Give the same as a list of rows, as parties have it that were told which."""
+        return replace(self) if isinstance(self.selection, CountedRows) else self
+
     def __len__(self) -> int:
         return len(self.selection)
 
@@ -189,6 +193,9 @@ class Coreset:
     def weight_sum(self) -> float:
         """What all weigh together: an estimate of the weight of all rows."""
         return self.selection.weight
+
+    def __repr__(self) -> str:
+        return f"Coreset({len(self):,} of {self.n_rows:,} rows, total_weight={self.total_weight:g}, {self.sampler})"
 
     def _repr_html_(self) -> str:
         facts = [

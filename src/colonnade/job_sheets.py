@@ -252,7 +252,7 @@ class _Reader:
             agreed = replace(agreed, least=1)
         if size is None:
             most, least = (agreed.size, 1) if self.n_counted is None else (self.n_counted, self.n_counted)
-            agreed = replace(agreed, size=most, least=least)
+            agreed = replace(agreed, size=most, least=least, takes_all=True)
         told = TOLD_CLASSES if may_be_logistic(self.task) and isinstance(self.task, LogisticTask) else TOLD
         return then(source, solver.route(self.task, agreed), told)
 

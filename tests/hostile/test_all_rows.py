@@ -17,6 +17,7 @@ from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.node.files import DAY_LIMITS, read_party_file
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
+from colonnade.solvers import central
 from colonnade.solvers.central import AskColumns, AskColumnWindow, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
 from colonnade.tasks.jobs import learn
@@ -60,6 +61,7 @@ def test_at_the_usual_level_no_large_table_is_told_in_a_day(tmp_path: Path) -> N
 def test_windows_of_a_large_table_are_judged_by_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first would be within a day's rows, and so would each of them."""
     monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    monkeypatch.setattr(central, "MAX_NUMBERS", BLOCK_ROWS)
     n_rows = max(DAY_LIMITS["usual"]["rows"] + 1, 2 * BLOCK_ROWS)
     with hostile_server(tmp_path, made_parties(n_rows)) as server:
         server.new_run(task=TASK, sampler=cn.AllRows(), solver=CENTRAL)

@@ -20,7 +20,7 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.windows import Windows, check_fits, check_window
-from colonnade.routes import Ask, Route, either
+from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import precision_of, precision_of_all
 from colonnade.solvers.standard_errors import errors_of, errors_of_sums
 
@@ -94,7 +94,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, then let the task fit what came."""
-        if isinstance(task, LinearTask) and _has_windows(roster, coreset) and not _has_folds(task):
+        if _has_windows(roster, coreset) and isinstance(task, LinearTask) and not _has_folds(task):
             return (yield from _solved_by_sums(task, task, roster, coreset))
         rows = yield from _fetched(task, roster, coreset)
         model = task.fit_rows(rows, roster, rng)
@@ -104,9 +104,10 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, or one a window."""
-        asked = {"with_label": task.needs_label}
-        in_windows = Windows(agreed.roster.n_rows, (Ask(AskColumnWindow, **asked),), _widest(agreed.roster))
-        return either(Ask(AskColumns, **asked), in_windows)
+        if not agreed.takes_all or _fit_a_message(agreed.roster):
+            return Ask(AskColumns, with_label=task.needs_label)
+        window = Ask(AskColumnWindow, with_label=task.needs_label)
+        return Windows(agreed.roster.n_rows, (window,), _widest(agreed.roster))
 
 
 def _widest(roster: Roster) -> int:
@@ -114,9 +115,13 @@ def _widest(roster: Roster) -> int:
     return max(card.n_features for card in roster.cards) + 1
 
 
+def _fit_a_message(roster: Roster) -> bool:
+    """Tell whether a message holds all rows of any party, as the job sheet has them: all sides come to the same."""
+    return roster.n_rows * _widest(roster) <= MAX_NUMBERS
+
+
 def _has_windows(roster: Roster, coreset: Coreset) -> bool:
-    """Tell whether all rows of a table are taken, and fit no message."""
-    return isinstance(coreset.selection, CountedRows) and len(coreset) * _widest(roster) > MAX_NUMBERS
+    return isinstance(coreset.selection, CountedRows) and not _fit_a_message(roster)
 
 
 def _has_folds(task: LinearTask[Any]) -> bool:

@@ -18,6 +18,7 @@ from colonnade.kernels.selections import CountedRows
 from colonnade.protocol.splits import counted, held_out_by_seed
 from colonnade.solvers import distdim
 from colonnade.solvers.gram import question
+from colonnade.solvers.lloyd import server as lloyd
 from colonnade.solvers.saga import server as saga
 from computed_table import computed_federation
 
@@ -73,7 +74,7 @@ def test_nobody_holds_anything_of_each_row(monkeypatch: pytest.MonkeyPatch, spli
         large = computed_federation(n_rows, **policy)
         tracemalloc.start()
         run = large.coreset(TASK, cn.AllRows(), split=split)
-        told = f"{run.diagnostics} {run} {run.coreset._repr_html_()}"
+        told = f"{run.diagnostics} {run} {run.coreset!r} {run.coreset._repr_html_()}"
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < n_rows / 8
@@ -170,13 +171,14 @@ def test_more_than_a_message_lists_are_not_used_again(monkeypatch: pytest.Monkey
         (question, "MAX_ROWS", cn.SecureGram(), TASK),
         (saga, "MAX_NUMBERS", cn.Saga(), TASK),
         (distdim, "MAX_NUMBERS", cn.DistDim(), cn.KMeans(2)),
+        (lloyd, "MAX_NUMBERS", cn.SecureLloyd(), cn.KMeans(1, n_starts=1)),
     ],
 )
 def test_a_solver_that_takes_fewer_says_so(
     monkeypatch: pytest.MonkeyPatch, module: Any, name: str, solver: Any, task: Any
 ) -> None:
     monkeypatch.setattr(module, name, 200)
-    with pytest.raises(cn.InputError, match=r"takes 200 rows at most, and these are 300.*Draw a coreset"):
+    with pytest.raises(cn.InputError, match=r"takes 200 rows at most,.* and these are 300.*Draw a coreset"):
         federation().fit(task, sampler=cn.AllRows(), solver=solver)
 
 

@@ -227,13 +227,13 @@ def test_a_policy_judges_all_windows_together(monkeypatch: pytest.MonkeyPatch) -
     assert "limits a reply to 16,384 rows; this Columns has 40,000" in reply.reason
 
 
-def route() -> Route:
+def route(*, takes_all: bool = True) -> Route:
     """What a party of the job expects of Central, as its sheet has it."""
-    return cn.Central().route(cn.Regression(), Agreed(federation().roster, "third", 0, None, N, N))
+    return cn.Central().route(cn.Regression(), Agreed(federation().roster, "third", 0, None, N, N, takes_all=takes_all))
 
 
-def test_windows_come_once_and_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+@pytest.mark.usefixtures("small_messages")
+def test_windows_come_once_and_in_their_order() -> None:
     first, second, last = (
         AskColumnWindow(True, start, min(start + BLOCK_ROWS, N), 3) for start in range(0, N, BLOCK_ROWS)
     )
@@ -251,6 +251,20 @@ def test_windows_come_once_and_in_their_order(monkeypatch: pytest.MonkeyPatch) -
         assert route().after(wrong) is None, wrong
 
 
-def test_a_message_or_windows_and_not_both() -> None:
-    assert (done := route().after(AskColumns(True))) is not None
-    assert done.after(FIRST) is None
+def test_what_fits_a_message_or_was_drawn_comes_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = AskColumnWindow(with_label=True, first=0, stop=N, n_columns=3)
+    assert route().after(whole) is None
+    assert route().after(AskColumns(with_label=True)) is not None
+    monkeypatch.setattr(central, "MAX_NUMBERS", 3 * N - 1)
+    assert route().after(whole) is not None
+    assert route().after(AskColumns(with_label=True)) is None
+    assert route(takes_all=False).after(whole) is None
+    assert route(takes_all=False).after(AskColumns(with_label=True)) is not None
+
+
+@pytest.mark.usefixtures("small_messages")
+def test_all_rows_that_are_used_again_are_listed_rows() -> None:
+    """Parties were told which, and take them for no more than that."""
+    coreset = federation().coreset(cn.Regression(), cn.AllRows()).coreset
+    with pytest.raises(cn.InputError, match="40,000 rows do not fit one message"):
+        federation().fit(cn.Regression(), coreset=coreset, solver=cn.Central())

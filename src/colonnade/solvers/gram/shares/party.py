@@ -103,7 +103,10 @@ def _question(
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
     largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
     if largest > MAX_NUMBERS:
-        raise InputError(f"{len(question.rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+        raise InputError(
+            f"{len(question.rows):,} rows of {sum(request.n_columns):,} columns of all parties do not fit one message, "
+            f"which has {MAX_NUMBERS:,} numbers. Use a coreset or a smaller size."
+        )
     return question, state
 
 
