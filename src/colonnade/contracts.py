@@ -383,6 +383,8 @@ class Agreed:
         On how many rows is learned, at most and at least.
     scored : bool
         Whether rows were scored before in the run, as they are for this draw.
+    takes_all : bool
+        Whether all rows that count are taken, and none drawn.
     """
 
     roster: Roster
@@ -392,6 +394,7 @@ class Agreed:
     size: int
     least: int
     scored: bool = False
+    takes_all: bool = False
 
     @property
     def place(self) -> int:

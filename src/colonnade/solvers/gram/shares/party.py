@@ -8,7 +8,7 @@ import numpy as np
 from colonnade.errors import InputError
 from colonnade.kernels.gram import LocalBasis, local_basis
 from colonnade.kernels.masks import Words
-from colonnade.kernels.shares import LIMBS, MAX_ROWS, limb_products, pack_words, to_limbs
+from colonnade.kernels.shares import LIMBS, limb_products, pack_words, to_limbs
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
 from colonnade.privacy.one_solving import require_same_question, seen_rows
@@ -28,7 +28,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.signing import digest
 from colonnade.solvers.gram.party import check_question
-from colonnade.solvers.gram.question import GramQuestion
+from colonnade.solvers.gram.question import GramQuestion, check_size
 from colonnade.solvers.gram.shares.messages import (
     DEALER,
     PURPOSE,
@@ -94,6 +94,7 @@ def _answer_shares(
 def _question(
     state: PartyState, request: AskGramShares | AskStepShares, data: PartyData
 ) -> tuple[GramQuestion, PartyState]:
+    check_size(len(state.selection()))
     question = request.question(state.selected())
     state = check_question(state, question, request, data)
     if isinstance(request, AskStepShares):
@@ -101,8 +102,11 @@ def _question(
     # Others' numbers of columns are the server's word, and blocks of all of them are made at once.
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
     largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
-    if len(question.rows) > MAX_ROWS or largest > MAX_NUMBERS:
-        raise InputError(f"{len(question.rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    if largest > MAX_NUMBERS:
+        raise InputError(
+            f"{len(question.rows):,} rows of {sum(request.n_columns):,} columns of all parties do not fit one message, "
+            f"which has {MAX_NUMBERS:,} numbers. Use a coreset or a smaller size."
+        )
     return question, state
 
 
