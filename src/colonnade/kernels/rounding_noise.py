@@ -185,7 +185,8 @@ class RoundedColumns:
             along = inverse @ own
             inverse = inverse - np.outer(along, along / (own @ along))
         directions, _ = self._noisy(inverse)
-        return np.asarray(inverse - directions @ directions.T)
+        # What rounding would leave of nothing is no direction.
+        return np.asarray(inverse - directions @ directions.T if directions.shape[1] < p else np.zeros((r, r)))
 
     def hidden(self) -> Floats:
         """Find orthonormal directions of the features, shape (r, h), in which there is little or nothing but noise."""
