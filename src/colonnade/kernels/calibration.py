@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy
 
 from colonnade.kernels.arrays import Floats
 
@@ -115,13 +114,10 @@ def _with_ones(u: Floats) -> Floats:
 
 
 def _inverses(variations: Sequence[Floats]) -> list[Floats]:
-    """Invert the diagonal of A'WQA: what moments vary by, in squares. One that is there twice never counts again.
-
-    Of u_a u_b and u_b u_a, which both count, the first has what both have: below the diagonal all is zero.
-    """
-    inverses = [np.triu(1.0 / np.where(each > 0, each, 1.0)) for each in variations]
+    """Invert the diagonal of A'WQA: what moments vary by, in squares. One that is there twice never counts again."""
+    inverses = [1.0 / np.where(each > 0, each, 1.0) for each in variations]
     for number, inverse in enumerate(inverses):
-        inverse[1:, 1:] += np.triu(inverse[1:, 1:], 1)
+        inverse[1:, 0] = 0.0
         if number:
             inverse[0, 0] = 0.0
     return inverses
@@ -146,10 +142,10 @@ def _summed(chunks: Iterable[Sequence[Numbers]]) -> list[Floats]:
 
 
 def _apply(forms: Sequence[Numbers], blocks: Sequence[Numbers]) -> Numbers:
-    """Compute A x, one number a row; forms are upper triangular."""
-    each = zip(forms, blocks, strict=True)
-    products = ((scipy.linalg.blas.strmm(1.0, form.T, block.T, lower=1, trans_a=1).T, block) for form, block in each)
-    return reduce(np.add, (np.einsum("ij,ij->i", product, block) for product, block in products))
+    """Compute A x, one number a row."""
+    return reduce(
+        np.add, (np.einsum("ij,ij->i", block @ form, block) for form, block in zip(forms, blocks, strict=True))
+    )
 
 
 def _conjugate_gradients(normal: Callable[[Floats], Floats], b: Floats, accuracy: float) -> Floats:
