@@ -17,7 +17,7 @@ What is solved is the same system seen by rows, of which there are mostly fewer 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -93,9 +93,12 @@ def calibrate(
     return np.asarray(calibrated * (total / calibrated.sum()))
 
 
+@lru_cache(maxsize=4)
 def turn(width: int) -> Floats:
-    """Draw a rotation, the same each time."""
-    return np.asarray(np.linalg.qr(np.random.default_rng(width).normal(size=(width, width)))[0])
+    """Draw a rotation, the same each time: it is kept, as parties' widths are those of the last fit as a rule."""
+    rotation = np.asarray(np.linalg.qr(np.random.default_rng(width).normal(size=(width, width)))[0])
+    rotation.flags.writeable = False
+    return rotation
 
 
 def _turned(width: int) -> Floats:
