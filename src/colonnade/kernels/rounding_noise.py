@@ -23,6 +23,10 @@ from colonnade.kernels.leverage import eigen
 MOST_NOISE = 0.5
 # Eigenvalues below this part of the largest are none.
 PRESENT = 1e-11
+# Where all eigenvalues are above this part of their mean, sums of products say as much as rows do, to 1e-8.
+FAR_FROM_SINGULAR = 1e-7
+# A label has a part of its own where this part of its square is none of the features'.
+OWN = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +109,41 @@ class RoundedColumns:
 
     @cached_property
     def _centred(self) -> Floats:
-        return np.asarray(self.rows - self._shares @ self.rows)
+        return np.asarray(self.rows - self.mean)
 
     @cached_property
     def _covariance(self) -> Floats:
         return _products(self._centred, self._shares)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """The weighted mean of rows, corrected or not, (r,)."""
+        return np.asarray(self._shares @ self.rows)
+
+    @cached_property
+    def _inverse(self) -> Floats | None:
+        """The inverse of the covariance, where it is far from singular."""
+        C = self._covariance
+        least = FAR_FROM_SINGULAR * float(C.trace()) / max(len(C), 1)
+        return None if _triangle(C - least * np.eye(len(C))) is None else _inverted(C)
+
+    @cached_property
+    def _is_clear(self) -> bool:
+        return _triangle(self._covariance - np.diag(self.noise / MOST_NOISE)) is not None
+
+    def _noisy(self, inverse: Floats) -> tuple[Floats, Floats]:
+        return (np.empty((len(inverse), 0)), np.empty(0)) if self._is_clear else _noisy(inverse, self.noise)
+
+    def triangle(self, share: float) -> Floats | None:
+        """Give an upper triangular R, (r, r), with R'R the weighted covariance of `corrected` rows.
+
+        None where some direction is nearly lost: of such ones only rows tell.
+        """
+        if self._inverse is None:
+            return None
+        directions, parts = self._noisy(self._inverse)
+        back = self._covariance @ directions
+        return _triangle(self._covariance - share * (np.diag(self.noise) - (back * parts) @ back.T))
 
     @cached_property
     def _parted(self) -> Parted:
@@ -135,10 +169,24 @@ class RoundedColumns:
 
     def worthwhile_share(self, label: Floats) -> float:
         """Estimate which share of the noise, from 0 to 1, is best subtracted; the label is rows @ label, (r,)."""
-        squared, noise = np.square(self._shares), np.diag(self.noise)
-        return _share_worth(
-            self._parted_features, self._covariance, self._centred, squared, noise, self.features, label
-        )
+        inverse = self._clear_inverse(label)
+        return _share_worth(inverse, self._covariance, self._centred, np.square(self._shares), self.noise, label)
+
+    def _clear_inverse(self, label: Floats) -> Floats:
+        """Invert the covariance of features along their directions that are more than noise.
+
+        Where features lack nothing but the label's own part, it is the inverse for all columns less what that has.
+        """
+        own, (r, p) = label - self.features @ (self.features.T @ label), self.features.shape
+        if self._inverse is None or p < r - (own @ own > OWN * (label @ label)):
+            return _clear_inverse(self._parted_features, self.features)
+        inverse = self._inverse
+        if p < r:
+            along = inverse @ own
+            inverse = inverse - np.outer(along, along / (own @ along))
+        directions, _ = self._noisy(inverse)
+        # What rounding would leave of nothing is no direction.
+        return np.asarray(inverse - directions @ directions.T if directions.shape[1] < p else np.zeros((r, r)))
 
     def hidden(self) -> Floats:
         """Find orthonormal directions of the features, shape (r, h), in which there is little or nothing but noise."""
@@ -159,27 +207,57 @@ def share_worth(
     noise in features and Gamma the gradients' sampling covariance, is the variance that a smaller H costs. The best a
     is 1 - C / B, if that is positive. The rows, (m, r), have squares of weights, of a sum of 1, (m,).
     """
-    found = _along(features, covariance, noise)
-    return _share_worth(found, covariance, rows, squared_weights, noise, features, label)
+    inverse = _clear_inverse(_along(features, covariance, noise), features)
+    return _share_worth(inverse, covariance, rows, squared_weights, np.diag(noise), label)
+
+
+def _clear_inverse(found: Parted, features: Floats) -> Floats:
+    """Invert the covariance of features, (r, r), along their directions that are more than noise."""
+    directions = features @ found.directions[:, found.is_clear]
+    return np.asarray(directions @ directions.T)
 
 
 def _share_worth(
-    found: Parted,
-    covariance: Floats,
-    rows: Floats,
-    squared_weights: Floats,
-    noise: Floats,
-    features: Floats,
-    label: Floats,
+    inverse: Floats, covariance: Floats, rows: Floats, squared_weights: Floats, noise: Floats, label: Floats
 ) -> float:
-    directions, parts = features @ found.directions[:, found.is_clear], found.noise[found.is_clear]
-    coefficients = directions.T @ (covariance @ label)
-    residuals = rows @ (directions @ coefficients - label)
-    pull = parts * coefficients - directions.T @ (noise @ label)
-    bias = float(pull @ pull)
-    gradients = _products(rows, squared_weights * np.square(residuals))
-    cost = float(np.einsum("ik,ik->k", gradients @ directions, directions) @ parts)
+    apart = inverse @ (covariance @ label) - label
+    pull = noise * apart
+    bias = float(pull @ inverse @ pull)
+    gradients = _products(rows, squared_weights * np.square(rows @ apart))
+    cost = float(noise @ np.einsum("ik,ik->i", inverse @ gradients, inverse))
     return max(0.0, 1.0 - cost / bias) if bias > 0 else 0.0
+
+
+def _triangle(S: Floats) -> Floats | None:
+    """Give an upper triangular R with R'R = S, (r, r), symmetric; None where S is not positive definite."""
+    if not S.size:
+        return S
+    # Not NumPy's, as in `leverage.eigen`.
+    R, failed = scipy.linalg.lapack.dpotrf(S)
+    return None if failed else np.asarray(R)
+
+
+def _inverted(S: Floats) -> Floats:
+    """Invert a positive definite matrix, (r, r)."""
+    if not S.size:
+        return S
+    upper, _ = scipy.linalg.lapack.dpotri(_triangle(S))
+    return np.asarray(upper + np.triu(upper, 1).T)
+
+
+def _noisy(inverse: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """Find the directions, as `Parted` has them, that are half noise or more, and the part of each that is noise.
+
+    The covariance has this inverse, (r, r), all directions times themselves, and the noise is (r,).
+    """
+    roots = np.sqrt(noise)[:, np.newaxis]
+    parts, V, count, _, failed = scipy.linalg.lapack.dsyevr(
+        roots * inverse * roots.T, range="V", vl=MOST_NOISE, vu=np.inf, lower=1
+    )
+    if failed:
+        raise np.linalg.LinAlgError(f"eigenvalues of {len(noise)} columns were not found ({failed})")
+    parts, V = parts[:count], V[:, :count]
+    return np.asarray(inverse @ (roots * V) / np.sqrt(parts)), parts
 
 
 def _products(rows: Floats, weights: Floats) -> Floats:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 import scipy
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks, Work
 from colonnade.kernels.leverage import basis
 from colonnade.kernels.linear import ROUNDING
@@ -162,7 +162,12 @@ def whiten_first(values: Floats, mean: Floats, mixing: Floats, first: Rows) -> F
 
 def pack_mixing(mixing: Floats, first: Rows) -> Floats:
     """List the entries on and above the diagonal of a mixing matrix (r, d), row by row, those in `first` before all."""
-    return mixing[:, column_order(first, mixing.shape[1])][np.triu_indices(len(mixing), m=mixing.shape[1])]
+    return mixing[:, column_order(first, mixing.shape[1])][_on_and_above(*mixing.shape)]
+
+
+def _on_and_above(rank: int, n_columns: int) -> Flags:
+    """Mark the diagonal of a matrix (r, d) and all above it."""
+    return np.asarray(np.arange(rank)[:, np.newaxis] <= np.arange(n_columns))
 
 
 def unpack_mixing(entries: Floats, n_columns: int, first: Rows) -> Floats:
@@ -175,7 +180,7 @@ def unpack_mixing(entries: Floats, n_columns: int, first: Rows) -> Floats:
     if rank is None:
         raise ValueError(f"{len(entries)} entries are no mixing matrix of {n_columns} columns")
     ordered = np.zeros((rank, n_columns))
-    ordered[np.triu_indices(rank, m=n_columns)] = entries
+    ordered[_on_and_above(rank, n_columns)] = entries
     diagonal = np.diag(ordered)
     if (diagonal < 0).any() or not ordered.any(axis=1).all():
         raise ValueError("a mixing matrix that is not positive")

@@ -100,7 +100,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         precision = partial(precision_of, task, model, rows, roster, coreset)
-        return Solution(model, {"cost": cost}, precision, errors_of(task, model, rows, coreset), later=True)
+        return Solution(model, {"cost": cost}, precision, errors_of(task, model, lambda: rows, coreset), later=True)
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, or one a window."""

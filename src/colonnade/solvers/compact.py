@@ -27,12 +27,14 @@ from colonnade.contracts import (
     Script,
     Solution,
     Task,
+    may_be_logistic,
 )
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
 from colonnade.kernels.fitted_rests import fitted_rests
+from colonnade.kernels.gram import Summary
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import RoundedColumns
 from colonnade.kernels.whitening import mix
@@ -54,8 +56,6 @@ from colonnade.solvers.whitened_columns import (
 M = TypeVar("M")
 Correction = Callable[[Floats], Floats]
 Precise = Callable[[], Precision | None]
-# What rounding did takes longer to say than to make up for: it is found when someone asks what rows say of the model.
-Restored = tuple[WeightedRows, Mapping[str, float], Callable[[], Noise | None]]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
 STILL = 1e-9
@@ -76,6 +76,31 @@ class Fetched:
 
     columns: PartyColumns
     kept: Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Restored:
+    """What comes of the columns of all parties.
+
+    Rows, and what rounding did to them, take longer to say than least squares takes: where a summary holds all that it
+    needs, they are found when someone asks what they say of the model.
+
+    Parameters
+    ----------
+    rows : callable
+        Gives the rows with calibrated weights.
+    facts : mapping of str to float
+        What was done to them.
+    noise : callable
+        Says what rounding did to them.
+    summary : Summary or None
+        Their sums, to the last digits; None where these would not be as good as rows.
+    """
+
+    rows: Callable[[], WeightedRows]
+    facts: Mapping[str, float]
+    noise: Callable[[], Noise | None] = lambda: None
+    summary: Summary | None = None
 
 
 class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact", forbid_unknown_fields=True):
@@ -179,10 +204,9 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     ) -> Solution[M]:
         """Restore the coreset's rows, calibrate its weights, and let the task fit them."""
         restored = _restored(task, roster, coreset, fetched)
-        rows, facts, _ = restored
-        model = task.fit_rows(rows, roster, rng)
-        cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-        return Solution(model, {"cost": cost, **facts}, *_what_rows_say(task, model, roster, coreset, restored))
+        model, cost = _learned(task, roster, coreset, restored, rng)
+        facts = {"cost": cost, **restored.facts}
+        return Solution(model, facts, *_what_rows_say(task, model, roster, coreset, restored))
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, with the dither's seed that follows from the sheet."""
@@ -193,7 +217,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
 
 def kind_of(task: Task[Any]) -> type[AskWhitenedColumns] | type[AskScaledColumns]:
     """Say how columns of this task travel."""
-    if isinstance(task, LogisticTask):
+    if may_be_logistic(task) and isinstance(task, LogisticTask):
         return AskClassColumns
     return AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
 
@@ -246,13 +270,27 @@ def _restored(task: Task[Any], roster: Roster, coreset: Coreset, fetched: Fetche
     return (_of_classes if isinstance(task, LogisticTask) else _of_numbers)(coreset, parties, free)
 
 
+def _learned(
+    task: Task[M], roster: Roster, coreset: Coreset, restored: Restored, rng: np.random.Generator
+) -> tuple[M, float]:
+    """Give the model, and its objective."""
+    if restored.summary is not None and isinstance(task, LinearTask) and not _takes_folds(task):
+        return task.fit_summaries([restored.summary], coreset.total_weight, roster)
+    rows = restored.rows()
+    model = task.fit_rows(rows, roster, rng)
+    return model, task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
+
+
+def _takes_folds(task: LinearTask[Any]) -> bool:
+    return task.fold_seed(np.random.default_rng(0)) is not None
+
+
 def _what_rows_say(
     task: Task[Any], model: Any, roster: Roster, coreset: Coreset, restored: Restored
 ) -> tuple[Precise, ErrorsInView | None]:
-    rows, _, noise = restored
-    known = (task, model, rows, coreset)
-    errors = None if errors_of(*known) is None else lambda view: cast(ErrorsInView, errors_of(*known, noise()))(view)
-    return lambda: precision_of(task, model, rows, roster, coreset, noise()), errors
+    rows, noise = restored.rows, restored.noise
+    errors = errors_of(task, model, rows, coreset, noise)
+    return lambda: precision_of(task, model, rows(), roster, coreset, noise()), errors
 
 
 def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Floats:
@@ -275,6 +313,7 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     features, _ = _restore(joined, parties)
     (labels,) = (exact_label(party) for party in parties if party.label is not None)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total)}
+    rows = WeightedRows(features, labels, weights, total, coreset.rows)
 
     @cache
     def rounding() -> Noise:
@@ -288,7 +327,7 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
             *_corrections(coreset, parties, free),
         )
 
-    return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+    return Restored(lambda: rows, facts, rounding)
 
 
 def exact_label(party: WhitenedRows) -> Floats:
@@ -305,8 +344,11 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
     spans, label = directions(parties)
     rounded = RoundedColumns(joined, weights, noise, spans)
     share = rounded.worthwhile_share(label)
-    features, labels = _restore(rounded.corrected(share), parties)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
+
+    @cache
+    def rows() -> WeightedRows:
+        return WeightedRows(*_restore(rounded.corrected(share), parties), weights, total, coreset.rows)
 
     @cache
     def rounding() -> Noise:
@@ -321,7 +363,31 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
             *_corrections(coreset, parties, free),
         )
 
-    return WeightedRows(features, labels, weights, total, coreset.rows), facts, rounding
+    return Restored(rows, facts, rounding, _summary(rounded, share, parties))
+
+
+def _summary(rounded: RoundedColumns, share: float, parties: list[WhitenedRows]) -> Summary | None:
+    """Sum up corrected rows, where their covariance tells all of them."""
+    triangle = rounded.triangle(share)
+    if triangle is None:
+        return None
+    weight = float(rounded.weights.sum())
+    mean = _columns_of(rounded.mean[np.newaxis], parties)[0] + _in_order([party.mean for party in parties], parties)
+    return Summary(weight, mean, _columns_of(np.sqrt(weight) * triangle, parties))
+
+
+def _columns_of(joined: Floats, parties: list[WhitenedRows]) -> Floats:
+    """Lead whitened rows, less their mean, (k, r), back to all columns, (k, d + 1), the label's last."""
+    ends = np.cumsum([party.values.shape[1] for party in parties])
+    parts = np.split(joined, ends[:-1], axis=1)
+    return _in_order([part @ party.mixing for part, party in zip(parts, parties, strict=True)], parties)
+
+
+def _in_order(columns: list[Floats], parties: list[WhitenedRows]) -> Floats:
+    """Put columns of all parties, (..., d_j), side by side, the label's last."""
+    features = [each if party.label is None else each[..., :-1] for each, party in zip(columns, parties, strict=True)]
+    (label,) = (each[..., -1:] for each, party in zip(columns, parties, strict=True) if party.label is not None)
+    return np.concatenate([*features, label], axis=-1)
 
 
 def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
@@ -343,15 +409,9 @@ def _free(weights: Floats, roster: Roster) -> Floats:
 
 def _mixing_and_directions(parties: list[WhitenedRows], hidden: Floats) -> tuple[Floats, Floats]:
     """Join the mixing matrices of all parties, the label's column last; and give hidden directions as coefficients."""
-    ranks = [party.values.shape[1] for party in parties]
-    widths = [len(party.mean) - (party.label is not None) for party in parties]
-    mixing, row, column = np.zeros((sum(ranks), sum(widths) + 1)), 0, 0
-    for party, rank, width in zip(parties, ranks, widths, strict=True):
-        mixing[row : row + rank, column : column + width] = party.mixing[:, :width]
-        mixing[row : row + rank, -1] = 0.0 if party.label is None else party.mixing[:, -1]
-        row, column = row + rank, column + width
+    mixing = _columns_of(np.eye(len(hidden)), parties)
     if not hidden.shape[1]:
-        return mixing, np.empty((0, sum(widths)))
+        return mixing, np.empty((0, mixing.shape[1] - 1))
     # Scaled, or columns of large numbers would seem the only ones there are.
     scale = np.linalg.norm(mixing[:, :-1], axis=0)
     scale[scale == 0] = 1.0
@@ -398,4 +458,5 @@ def _restore(joined: Floats, parties: list[WhitenedRows]) -> tuple[Floats, Float
 
 def _side_by_side(coreset: Coreset, fetched: Fetched) -> Restored:
     features = np.hstack([columns.values for columns in fetched.columns.values()])
-    return WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows), {}, lambda: None
+    rows = WeightedRows(features, None, coreset.weights, coreset.total_weight, coreset.rows)
+    return Restored(lambda: rows, {})

@@ -5,7 +5,6 @@ They are found where it is known in which units columns entered, and what rows c
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -35,21 +34,27 @@ HIDDEN_PART = 0.1
 
 
 def errors_of(
-    task: Task[Any], model: Any, rows: WeightedRows, coreset: Coreset, noise: Noise | None = None
+    task: Task[Any],
+    model: Any,
+    rows: Callable[[], WeightedRows],
+    coreset: Coreset,
+    noise: Callable[[], Noise | None] = lambda: None,
 ) -> ErrorsInView | None:
     """Say how to find the standard errors of a model, where it has some: without an l1 penalty, of two classes at most.
 
     The model has `coef_` and `intercept_`, of the columns as the rows have them; noise is what rounding left in these.
+    Both are made when errors are asked for.
     """
-    if rows.labels is None or coreset.sampler == GIVEN or not isinstance(task, LinearTask | LogisticTask):
+    if coreset.sampler == GIVEN or not isinstance(task, LinearTask | LogisticTask):
         return None
     l2, l1 = task.penalties_of(model)
     if l1 != 0 or (isinstance(task, LogisticTask) and len(model.coef_) > 1):
         return None
+    ridge = coreset.total_weight * l2
     if isinstance(task, LinearTask):
-        return partial(_linear_errors, task, model, rows, coreset, noise, coreset.total_weight * l2)
+        return lambda view: _linear_errors(task, model, rows(), coreset, noise(), ridge, view)
     # The loss is not halved: its penalty, n l2 |theta|^2, has twice the curvature.
-    return partial(_logistic_errors, task, model, rows, coreset, noise, 2 * coreset.total_weight * l2)
+    return lambda view: _logistic_errors(task, model, rows(), coreset, noise(), 2 * ridge, view)
 
 
 def errors_of_sums(

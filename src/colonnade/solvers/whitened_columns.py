@@ -117,7 +117,8 @@ class WhitenedRows:
 
     def noise(self, weights: Floats) -> Floats:
         """Give the variance of rounding errors in each whitened column, shape (r,), on weighted average over rows."""
-        variance = float(np.average(np.broadcast_to(np.square(self.step), weights.shape), weights=weights)) / 12
+        squares = np.square(self.step)
+        variance = float(squares if np.ndim(squares) == 0 else np.average(squares, weights=weights)) / 12
         return np.where(np.arange(self.values.shape[1]) >= self.exact.shape[1], variance, 0.0)
 
     @property

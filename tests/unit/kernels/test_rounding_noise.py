@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.rounding_noise import RoundedColumns, corrected_covariance
+from colonnade.kernels.rounding_noise import RoundedColumns, corrected_covariance, share_worth
 
 
 def correct_rows(rows: Floats, weights: Floats, noise: Floats, share: float) -> Floats:
@@ -147,3 +147,63 @@ def test_without_rounding_anything_exact_needs_no_correction() -> None:
     rows, _, weights = some_rounded(50, 3)
     np.testing.assert_array_equal(correct_rows(rows, weights, np.zeros(4), 1.0), rows)
     assert RoundedColumns(rows, weights, np.zeros(4), np.eye(4)).hidden().shape == (4, 0)
+
+
+def nearly_the_same(n_exact: int, seed: int = 0) -> tuple[RoundedColumns, Floats]:
+    """Make two parties of four columns, of which the first two hardly differ; some are exact, the label is the last."""
+    rng = np.random.default_rng(seed)
+    one = rng.normal(size=(800, 4))
+    other = np.column_stack([one[:, :2] + 0.05 * rng.normal(size=(800, 2)), rng.normal(size=(800, 2))])
+    joined, noise = np.hstack([one, other]), np.where(np.arange(8) < n_exact, 0.0, 0.1)
+    joined[:, 7] += joined[:, :7] @ [1.0, -1.0, 2.0, 0.5, 0.3, -2.0, 1.0]
+    joined += rng.uniform(-1, 1, size=joined.shape) * np.sqrt(3 * noise)
+    return RoundedColumns(joined, rng.random(800), noise, np.eye(8)[:, :7]), np.eye(8)[7]
+
+
+@pytest.mark.parametrize("n_exact", [0, 3, 8])
+@pytest.mark.parametrize("share", [0.0, 0.6, 1.0])
+def test_sums_say_of_corrected_rows_what_rows_say(n_exact: int, share: float) -> None:
+    """Also where two directions are mostly noise, and are left as they are."""
+    rounded, _ = nearly_the_same(n_exact)
+    rows, triangle = rounded.corrected(share), rounded.triangle(share)
+    assert triangle is not None
+    np.testing.assert_allclose(
+        triangle.T @ triangle, np.cov(rows.T, aweights=rounded.weights, bias=True), rtol=1e-9, atol=1e-12
+    )
+    np.testing.assert_allclose(rounded.mean, np.average(rows, axis=0, weights=rounded.weights), atol=1e-12)
+
+
+@pytest.mark.parametrize("n_exact", [0, 3])
+@pytest.mark.parametrize("lacking", [0, 1, 2])
+def test_the_share_is_that_of_directions_taken_apart(n_exact: int, lacking: int) -> None:
+    """Features lack nothing, the label's own direction, or one more: the last is not seen from the inverse of all."""
+    rounded, label = nearly_the_same(n_exact)
+    features = np.linalg.qr(np.eye(8)[:, : 8 - lacking])[0]
+    turned = np.linalg.qr(np.random.default_rng(5).normal(size=(8 - lacking, 8 - lacking)))[0]
+    rounded = RoundedColumns(rounded.rows, rounded.weights, rounded.noise, features @ turned)
+    w = rounded.weights / rounded.weights.sum()
+    centred = rounded.rows - w @ rounded.rows
+    covariance, noise = (centred * w[:, None]).T @ centred, np.diag(rounded.noise)
+    expected = share_worth(covariance, centred, np.square(w), noise, rounded.features, label)
+    assert rounded.worthwhile_share(label) == pytest.approx(expected, rel=1e-9)
+    assert (expected > 0.5) == (lacking > 0), "where the label is among features there is nothing to gain"
+
+
+def test_where_all_is_noise_there_is_no_share() -> None:
+    """What arithmetic leaves of no direction must not look like one."""
+    label = np.array([0.0, 0.0, 0.0, 0.0, 0.4, -0.3, 0.2, 1.0])
+    for seed in range(20):
+        rounded, _ = nearly_the_same(0, seed)
+        rows = rounded.rows + np.random.default_rng(seed).normal(size=(800, 8)) * 30
+        assert RoundedColumns(rows, rounded.weights, np.full(8, 900.0), rounded.features).worthwhile_share(label) == 0.0
+
+
+def test_sums_do_not_tell_where_a_direction_is_nearly_lost() -> None:
+    """Exact columns that are the same in two parties, or differ in their fifth digit; fewer rows than columns."""
+    rng = np.random.default_rng(0)
+    for apart in (0.0, 1e-12, 1e-5):
+        one = rng.normal(size=(300, 3))
+        joined = np.hstack([one, one[:, :1] + apart * rng.normal(size=(300, 1))])
+        assert RoundedColumns(joined, np.ones(300), np.zeros(4), np.eye(4)).triangle(0.0) is None
+    few = rng.normal(size=(3, 4))
+    assert RoundedColumns(few, np.ones(3), np.full(4, 0.02), np.eye(4)).triangle(0.5) is None

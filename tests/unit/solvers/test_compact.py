@@ -21,6 +21,7 @@ from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
 from colonnade.sampling.selecting import UseAllRows
+from colonnade.solvers import compact as solver_file
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns
 from colonnade.solvers.whitened_columns import AskWhitenedColumns, WhitenedColumns, WhitenedRows, read_whitened
 from colonnade.transports.loopback import Loopback
@@ -400,6 +401,56 @@ def test_what_rows_say_is_the_same_when_it_is_asked_for_as_at_once(
     assert (later.errors, later.precision) == (now.errors, now.precision)
     saved = cn.Run.load(later.save(tmp_path / "run"))
     assert (saved.errors, saved.precision) == (now.errors, now.precision)
+
+
+def mixed_parties(kind: str) -> cn.Federation:
+    """Numbers, levels and constants; parties that nearly repeat each other; a level that hardly any row has."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 6)) * [1.0, 1e3, 1e-3, 1.0, 1.0, 1.0] + [0.0, 1e5, 0.0, 0.0, 3.0, 0.0]
+    X[:, 4] = rng.integers(4, size=4000)
+    if kind == "collinear":
+        X[:, 5] = X[:, 0] + 0.01 * X[:, 5]
+    if kind == "constant":
+        X[:, 3] = 7.5
+    if kind == "rare":
+        X[:, 4] = np.arange(4000) == 17
+    y = X / X.std(axis=0).clip(1e-9) @ [1.0, -2.0, 0.5, 0.0, 1.0, 2.0] + rng.normal(size=4000)
+    weights = np.where(np.arange(4000) % 3, 1.0, 2.5) if kind == "weighted" else None
+    return cn.Federation([cn.Party("a", X[:, :3], weight=weights), cn.Party("b", X[:, 3:], label=y)])
+
+
+@pytest.mark.parametrize("task", [task for task in TASKS if isinstance(task, cn.Regression)], ids=str)
+@pytest.mark.parametrize("kind", ["plain", "collinear", "constant", "rare", "weighted"])
+def test_sums_give_the_model_that_rows_give(task: Any, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options: Any = {"sampler": cn.ImportanceSampling(300), "solver": cn.CompactCentral(), "seed": 2}
+    sums = mixed_parties(kind).fit(task, **options)
+    monkeypatch.setattr("colonnade.solvers.compact._summary", lambda *_: None)
+    rows = mixed_parties(kind).fit(task, **options)
+    scale = np.abs(rows.model.coef_).clip(1e-12)
+    np.testing.assert_allclose(sums.model.coef_ / scale, rows.model.coef_ / scale, atol=1e-6)
+    assert sums.model.intercept_ == pytest.approx(rows.model.intercept_, rel=1e-6, abs=1e-6)
+    assert sums.facts == pytest.approx(rows.facts, rel=1e-9)
+    assert sums.ledger.bytes == rows.ledger.bytes
+
+
+def test_least_squares_restores_no_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are restored when someone asks what they say; folds are made of rows."""
+    restored, federation = [], mixed_parties("plain")
+    honest = solver_file._restore
+
+    def counted(*given: Any) -> Any:
+        restored.append(1)
+        return honest(*given)
+
+    monkeypatch.setattr(solver_file, "_restore", counted)
+    options: Any = {"sampler": cn.ImportanceSampling(300), "solver": cn.CompactCentral()}
+    run = federation.fit(cn.Regression(l2=0.1), **options)
+    assert not restored
+    assert run.errors is not None
+    assert restored
+    restored.clear()
+    federation.fit(cn.Regression(l2="cv"), **options)
+    assert restored
 
 
 def test_a_fit_does_not_wait_for_what_rows_say(monkeypatch: pytest.MonkeyPatch) -> None:
