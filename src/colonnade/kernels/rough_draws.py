@@ -127,9 +127,7 @@ def _drawn_in(guess: Guess, size: int, chance: float, seed: int, block: Block) -
     keys = np.random.default_rng([seed, block.number]).random(len(scores)) / scores
     here = np.flatnonzero(keys < chance)
     weights = np.ones(len(here)) if block.weights is None else block.weights[here]
-    columns = np.empty((block.values.shape[1], len(here)))
-    for own, values in zip(columns, block.values.T, strict=True):
-        np.take(values, here, out=own, mode="clip")  # which are there: "clip" only spares a checked copy
+    columns = np.ascontiguousarray(block.values[here].T)
     return Drawn(columns, weights, scores[here], keys[here], chance).some(size)
 
 

@@ -24,14 +24,14 @@ def nearest_of_sums(parts: Sequence[Floats], look: Look) -> tuple[Rows, Floats]:
     sums = np.empty((k, min(at_once, n_rows)))
     for start in range(0, n_rows, at_once):
         rows = slice(start, min(start + at_once, n_rows))
-        total = sums[:, : rows.stop - start]
+        total = room = sums[:, : rows.stop - start]
         for number, part in enumerate(parts):
             own = part[rows].T
             if part.strides[0] != part.itemsize:
                 own = np.ascontiguousarray(own)
             look(number, rows, own)
-            before = np.add(before, own, out=total) if number else own
-        _put_least(before, labels[rows], nearest[rows])
+            total = np.add(total, own, out=room) if number else own
+        _put_least(total, labels[rows], nearest[rows])
     return labels, nearest
 
 
