@@ -41,4 +41,4 @@ def _put_least(sums: Floats, labels: Rows, least: Floats) -> None:
     sums.min(axis=0, out=least)
     # The first line that has it counts most: one byte a number, for few lines.
     counts = np.arange(k, 0, -1, dtype=np.min_scalar_type(k))[:, np.newaxis]
-    np.subtract(k, np.max((sums == least) * counts, axis=0), out=labels, dtype=np.int64)
+    np.subtract(k, np.max((sums == least).view(np.uint8) * counts, axis=0), out=labels, dtype=np.int64)
