@@ -158,7 +158,7 @@ def _check(parts: Sequence[_Part], number: int, rows: slice, distances: Floats) 
     part = parts[number]
     possible, error = part.asked.possible, part.step or 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        if (part.step is not None or distances.min() >= 0) and possible.fit_surely(distances, error).all():
+        if possible.fit_surely(distances, error).all() and (part.step is not None or distances.min() >= 0):
             return
     if part.step is None:
         checks.non_negative(part.party, part.reply, distances)

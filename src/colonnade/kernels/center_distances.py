@@ -12,7 +12,7 @@ from colonnade.kernels.arrays import Floats, Rows
 # What a distance may be wrong by, of itself.
 TOLERANCE = 1e-9
 # Numbers of rows in a piece, 4 MB, and rows: powers of 2, which every BLAS cuts evenly.
-VALUES_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE = 2**19, 2**8, 2**12
+VALUES_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE = 2**19, 2**8, 2**13
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +31,7 @@ class CenterDistances:
     scale: Floats | None
     origin: Floats
     norms: Floats
+    largest: float
     factors: Floats
 
     @classmethod
@@ -42,7 +43,7 @@ class CenterDistances:
         # |x|^2 + |c|^2 - 2 x.c as one product: the rows get two columns more.
         factors = np.ones((len(centers), centers.shape[1] + 2))
         factors[:, :-2], factors[:, -2] = -2 * offsets, norms
-        return cls(centers, scale, origin, norms, factors)
+        return cls(centers, scale, origin, norms, float(norms.max(initial=0.0)), factors)
 
     def of(self, features: Floats) -> Floats:
         """Compute those of rows; shape (m, k), column-major."""
@@ -53,7 +54,9 @@ class CenterDistances:
         # where that is near the end of a shape that BLAS cannot cut evenly.
         n_rows = VALUES_AT_ONCE // max(self.factors.shape)
         n_rows = min(MOST_AT_ONCE, max(LEAST_AT_ONCE, 1 << n_rows.bit_length() - 1))
-        rows = np.zeros((self.factors.shape[1], n_rows))
+        rows = np.empty((self.factors.shape[1], n_rows))
+        if len(features) < n_rows:
+            rows[:] = 0.0  # what stands beside the rows is some number
         rows[-2] = 1.0
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed by differences
             for start in range(0, len(features), n_rows):
@@ -75,7 +78,7 @@ class CenterDistances:
         # Bounds the rounding of |x|^2, |c|^2, of all sums, and of the differences from the median.
         part = (2 * len(own) + 8) * float(np.finfo(np.float64).eps) / TOLERANCE
         # Most rows are told by their smallest entry. Not "<": what is no number is lost as well.
-        is_right = found.min(axis=0) >= part * (self.norms.max() + squares)
+        is_right = found.min(axis=0) >= part * (self.largest + squares)
         if not is_right.all():
             (doubtful,) = np.nonzero(~is_right)
             bounds = part * (self.norms[:, np.newaxis] + squares[doubtful])

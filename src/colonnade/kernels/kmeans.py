@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.tiles import Coarse, pieces, with_ones
@@ -14,6 +15,8 @@ from colonnade.kernels.tiles import Coarse, pieces, with_ones
 # Of the centres' radius: within, each precision holds it, its square and products with rows that are not far away.
 RANGES = {np.float32: (1e-15, 1e15), np.float64: (1e-140, 1e140)}
 EPS: Mapping[Any, float] = {np.float32: float(np.finfo(np.float32).eps), np.float64: float(np.finfo(np.float64).eps)}
+# Numbers in a temporary, two megabytes in 32 bits: half and twice of it take longer. No result depends on it.
+VALUES_IN_PIECE = 2**19
 # Stop where no centre moves by more than about a thousandth of the standard deviation.
 TOLERANCE, MOST_ITERATIONS = 1e-6, 300
 
@@ -25,7 +28,7 @@ class _Screen(NamedTuple):
     factors: Coarse
     radius: float
     rounding: float
-    numbers: Coarse
+    numbers: NDArray[np.unsignedinteger[Any]]
 
 
 class Centers(NamedTuple):
@@ -37,7 +40,7 @@ class Centers(NamedTuple):
     def nearest(self, X: Floats) -> tuple[Rows, Floats]:
         """Assign every row, as `nearest_centers` does."""
         labels, squared_distances = np.empty(len(X), dtype=np.int64), np.empty(len(X))
-        for piece in pieces(len(X), max(self.columns.shape)):
+        for piece in pieces(len(X), max(self.columns.shape), VALUES_IN_PIECE):
             labels[piece] = _nearest(X[piece], self.columns, self.screens)
             # Labels are valid by construction: "clip" only spares a checked copy.
             own = np.take(self.columns, labels[piece], axis=1, mode="clip")
@@ -74,7 +77,7 @@ def _screens(centers: Floats) -> list[_Screen]:
     radius = float(np.sqrt(norms.max())) or 1.0
     # In units of the squared radius, so that products are near 1 and 32 bits do not overflow.
     factors = np.concatenate([offsets, -0.5 * norms], axis=1) / radius / radius
-    numbers = np.stack([np.ones(len(centers)), np.arange(len(centers))]).astype(np.float32)
+    numbers = np.arange(len(centers), dtype=np.min_scalar_type(len(centers)))[:, np.newaxis]
     # Bounds the rounding of the product in either precision, and in 64 bits that of the sums of squares themselves.
     rounding = 4 * (centers.shape[1] + 4)
     return [
@@ -103,9 +106,10 @@ def _screened(X: Floats, screen: _Screen) -> tuple[Rows, Rows]:
         closeness = screen.factors @ rows
         distance = np.sqrt(np.einsum("jr,jr->r", rows[:-1], rows[:-1])) / screen.radius + 1
         least = closeness.max(axis=0) - distance * (screen.rounding + of_sums * distance)
-        near = (closeness >= least).astype(np.float32)
-    # How many are near, and the sum of their numbers: where just one is, its number.
-    count, labels = screen.numbers @ near
+        near = (closeness >= least).view(np.uint8)
+    # How many are near, and the largest of their numbers: where just one is, its number. One byte each, for few.
+    count = np.add.reduce(near, axis=0, dtype=screen.numbers.dtype)
+    labels = np.maximum.reduce(near * screen.numbers, axis=0)
     return labels.astype(np.int64), np.flatnonzero(count != 1)
 
 

@@ -117,17 +117,11 @@ class PossibleDistances:
 
     @cached_property
     def _products(self) -> "_Products":
-        (k, r), half = self.U.shape, (self.squares - self.squares.mean()) / 2
-        mean = np.full((1, k), 1 / k)
-        by = np.zeros((3, r + 3))
-        by[0] = -4.0  # of what explains the spread of distances, and of what is crossed
-        by[0, r + 1] = 0.0
-        by[1, :r], by[1, r + 1] = self.S**-2.0, -1.0
-        by[2, r + 1] = k**0.5 * ROUNDING
+        k, half = len(self.squares), (self.squares - self.squares.mean()) / 2
         return _Products(
-            factors=np.vstack([self.U.T / 2, k**0.5 / 2 * mean, mean, half]),
-            taken_off=(half @ self.U)[:, np.newaxis],
-            by=by,
+            factors=np.vstack([self.U.T, np.full((1, k), k**-0.5), 4 * half]),
+            taken_off=2 * (half @ self.U)[:, np.newaxis],
+            inverses=self.S**-2.0 / 4,
             spread=4 * float(half @ half),
             mean_square=float(self.squares.mean()),
             slack=k**0.5 * ROUNDING * self.fixed,
@@ -139,20 +133,26 @@ class PossibleDistances:
         1e-8 of the distances may be lost in these: a hundredth of the tolerance.
         """
         (k, r), products = self.U.shape, self._products
-        found = products.factors @ distances
-        found[:r] -= products.taken_off
+        found = np.empty((r + 3, distances.shape[1]))
+        np.matmul(products.factors, distances, out=found[:-1])
+        np.einsum("li,li->i", distances, distances, out=found[-1])
+        along, mean = found[:r], found[r]
+        along -= products.taken_off
+        slack, far = mean * ROUNDING, mean * k**-0.5
+        slack += products.slack + k**0.5 * error
+        far -= products.mean_square
         np.square(found[: r + 1], out=found[: r + 1])
-        off, near, slack = products.by @ found
-        # Four times the square of how far distances are from any that points have.
-        off += np.einsum("li,li->i", distances, distances)
-        off += products.spread
-        near += products.mean_square
+        near = products.inverses @ along
+        near -= far
         if self.is_full:
             np.abs(near, out=near)
-        slack += products.slack + k**0.5 * error
+        # Four times the square of how far distances are from any that points have.
+        off = np.subtract.reduce(found[::-1], axis=0)
+        off += products.spread
         fits = near <= slack
         fits &= (slack >= 0) & (slack <= LARGEST_SLACK)
-        fits &= off <= 4 * np.square(slack, out=slack)
+        slack *= 2
+        fits &= off <= np.square(slack, out=slack)
         return np.asarray(fits)
 
     def _fit_closely(self, distances: Floats, error: Floats) -> Flags:
@@ -173,11 +173,11 @@ class PossibleDistances:
 
 @dataclass(frozen=True, eq=False)
 class _Products:
-    """What distances to centres are multiplied with, what is taken off, and how squares of it, and it, are added up."""
+    """What distances to centres are multiplied with, what is taken off, and what squares of it are."""
 
     factors: Floats
     taken_off: Floats
-    by: Floats
+    inverses: Floats
     spread: float
     mean_square: float
     slack: float

@@ -6,8 +6,8 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
 
-# Numbers that stay in the cache, 1 MB, and rows of a piece.
-NUMBERS_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE = 2**17, 2**8, 2**13
+# Numbers that stay near, 2 MB, and rows of a piece.
+NUMBERS_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE = 2**18, 2**8, 2**14
 # Looks at a part's distances, shape (k, c), of some of its rows: it raises where they cannot be.
 Look = Callable[[int, slice, Floats], None]
 
@@ -24,25 +24,21 @@ def nearest_of_sums(parts: Sequence[Floats], look: Look) -> tuple[Rows, Floats]:
     sums = np.empty((k, min(at_once, n_rows)))
     for start in range(0, n_rows, at_once):
         rows = slice(start, min(start + at_once, n_rows))
-        total = sums[:, : rows.stop - start]
+        total = room = sums[:, : rows.stop - start]
         for number, part in enumerate(parts):
             own = part[rows].T
             if part.strides[0] != part.itemsize:
                 own = np.ascontiguousarray(own)
             look(number, rows, own)
-            if number:
-                total += own
-            else:
-                total[:] = own
-        labels[rows] = _least(total, nearest[rows])
+            total = np.add(total, own, out=room) if number else own
+        _put_least(total, labels[rows], nearest[rows])
     return labels, nearest
 
 
-def _least(sums: Floats, least: Floats) -> Rows:
-    """Find the least of each column, shape (k, c), put it into `least`, and give the first line that it is in; (c,)."""
+def _put_least(sums: Floats, labels: Rows, least: Floats) -> None:
+    """Find the least of each column, shape (k, c), and the first line that it is in; both of shape (c,)."""
     k = len(sums)
     sums.min(axis=0, out=least)
     # The first line that has it counts most: one byte a number, for few lines.
     counts = np.arange(k, 0, -1, dtype=np.min_scalar_type(k))[:, np.newaxis]
-    found: Rows = k - np.max((sums == least) * counts, axis=0).astype(np.int64)
-    return found
+    np.subtract(k, np.max((sums == least).view(np.uint8) * counts, axis=0), out=labels, dtype=np.int64)

@@ -15,7 +15,7 @@ from colonnade.kernels.arrays import Rows
 TILE_ROWS = 256
 # Numbers in a temporary of work on some tiles: a megabyte in 64 bits.
 VALUES_AT_ONCE = 2**17
-# In one of work on rows that are compared with centres: a megabyte in 32 bits. Twice and half of it take longer.
+# In one of work on rows that are compared with centres: a megabyte in 32 bits.
 VALUES_IN_PIECE = 2**18
 
 Coarse = NDArray[np.floating[Any]]  # of 32 or 64 bits
@@ -54,7 +54,7 @@ def cut(n_tiles: int, n_values: int) -> Iterator[slice]:
     return (slice(start, start + n_at_once) for start in range(0, n_tiles, n_at_once))
 
 
-def pieces(n_rows: int, n_values: int) -> Iterator[slice]:
+def pieces(n_rows: int, n_values: int, n_at_once: int = VALUES_IN_PIECE) -> Iterator[slice]:
     """Cut rows likewise, into whole tiles but for the last."""
-    n_at_once = max(1, VALUES_IN_PIECE // (TILE_ROWS * max(1, n_values))) * TILE_ROWS
-    return (slice(start, min(start + n_at_once, n_rows)) for start in range(0, n_rows, n_at_once))
+    n_tile_rows = max(1, n_at_once // (TILE_ROWS * max(1, n_values))) * TILE_ROWS
+    return (slice(start, min(start + n_tile_rows, n_rows)) for start in range(0, n_rows, n_tile_rows))

@@ -104,6 +104,21 @@ class TestNearestCenters:
         assert np.array_equal(labels, expected_labels)
         assert np.array_equal(squared, expected_squared)
 
+    @pytest.mark.parametrize("k", [255, 256, 257, 511, 512])
+    def test_as_many_centres_as_a_byte_counts_and_more(self, k: int) -> None:
+        """Also where a row is as near to all of them, or to 256: how many there are is counted, and none is lost."""
+        rng = np.random.default_rng(k)
+        X, centers = rng.normal(size=(300, 3)), rng.normal(size=(k, 3))
+        for some in (
+            centers,
+            np.repeat(centers[:1], k, axis=0),
+            centers[np.r_[0, np.maximum(np.arange(k) - 254, 1)][:k]],
+        ):
+            labels, squared = nearest_centers(X, some)
+            expected_labels, expected_squared = compare_all(X, some)
+            assert np.array_equal(labels, expected_labels)
+            assert np.array_equal(squared, expected_squared)
+
     def test_several_chunks(self) -> None:
         X, centers = blobs(70_001, 5, 7, seed=1), blobs(7, 5, 7, seed=2)
         labels, squared = nearest_centers(X, centers)
