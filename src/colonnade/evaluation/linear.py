@@ -275,7 +275,7 @@ def weights_of(state: PartyState, data: PartyData, *, by_weight: bool) -> Floats
     """Give the selected rows' weights, or 1 each where rows have none or do not count by them."""
     rows, row_weights = state.selection(), data.table.row_weights if by_weight else None
     if row_weights is None:
-        return np.ones(len(rows))
+        return np.broadcast_to(1.0, len(rows))  # not written down
     return row_weights.positive() if isinstance(rows, CountedRows) else row_weights[rows]
 
 

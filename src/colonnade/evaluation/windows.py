@@ -5,9 +5,10 @@ Where numbers are rounded, each window tells its range.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats
@@ -17,11 +18,12 @@ from colonnade.messages import Message
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.protocol.windows import check_window
 
+Number = TypeVar("Number", np.float64, np.int8)
 # What is made of rows, shape (b, c): a number each, or more. It may be done on other machines.
-OfRows = Callable[[Floats], Floats]
+OfRows = Callable[[Floats], npt.NDArray[Number]]
 
 
-def of_window(state: PartyState, request: Message, window: Window, data: PartyData, work: OfRows) -> Floats:
+def of_window(state: PartyState, request: Message, window: Window, data: PartyData, work: OfRows[np.float64]) -> Floats:
     """Give what `work` makes of the selected rows of a window, if its owner lets those of all windows be told."""
     check_window(state, request, window)
     if objection := data.policy.objection_to_rows(request.reply or type(request), len(state.selection())):
@@ -29,7 +31,7 @@ def of_window(state: PartyState, request: Message, window: Window, data: PartyDa
     return made_of_window(state, window, data, work)
 
 
-def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfRows) -> Floats:
+def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfRows[np.float64]) -> Floats:
     """Give what `work` makes of the selected rows of a window, which was checked."""
     rows = state.selection()
     if not isinstance(rows, CountedRows):
@@ -37,7 +39,7 @@ def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfR
     return _of_blocks(data, work, window)
 
 
-def of_selected(state: PartyState, data: PartyData, work: OfRows) -> Floats:
+def of_selected(state: PartyState, data: PartyData, work: OfRows[Number]) -> npt.NDArray[Number]:
     """Give what `work` makes of all selected rows."""
     rows = state.selection()
     if not isinstance(rows, CountedRows):
@@ -45,15 +47,16 @@ def of_selected(state: PartyState, data: PartyData, work: OfRows) -> Floats:
     return _of_blocks(data, work, Window(0, rows.n_rows, 1))
 
 
-def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
+def _of_blocks(data: PartyData, work: OfRows[Number], window: Window) -> npt.NDArray[Number]:
     """Put what is made of blocks into one array as it comes, while it is in the cache; of one block, as it is."""
-    found, filled = None, 0
+    found: npt.NDArray[Number] | None = None
+    filled = 0
     for part in data.table.map(partial(_of_counted, work), window.blocks):
         if len(window.blocks) == 1:
             return part
         if found is None:  # which lies in memory as its parts do
             order: Literal["C", "F"] = "C" if part.flags.c_contiguous else "F"
-            found = np.empty((window.stop - window.first, *part.shape[1:]), order=order)
+            found = np.empty((window.stop - window.first, *part.shape[1:]), part.dtype, order)
         found[filled : filled + len(part)] = part
         filled += len(part)
     if found is None:  # there are no rows
@@ -61,6 +64,6 @@ def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
     return found[:filled]
 
 
-def _of_counted(work: OfRows, block: Block) -> Floats:
+def _of_counted(work: OfRows[Number], block: Block) -> npt.NDArray[Number]:
     """Take no row that counts nothing."""
     return work(block.values if block.weights is None else block.values[block.weights > 0])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colonnade.kernels.arrays import Flags, Floats, Rows
+from colonnade.kernels.arrays import Codes, Flags, Floats, Rows
 from colonnade.kernels.logits import log_loss, probabilities
 from colonnade.kernels.moments import Spread, joined_spread, spread_of
 from colonnade.kernels.ranks import ascending, ascending_marked, each_of, firsts_of, groups_of, sums_by
@@ -47,14 +47,14 @@ class ClassMetrics:
     calibration: Floats
 
 
-def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, least: int) -> ClassMetrics:
+def class_metrics(logits: Floats, codes: Rows | Codes, weights: Floats, n_classes: int, least: int) -> ClassMetrics:
     """Compare chances with classes.
 
     Parameters
     ----------
     logits : ndarray of float64, shape (m,) for two classes, those of the last, or (m, K)
         The model's.
-    codes : ndarray of int64, shape (m,)
+    codes : ndarray of int8 or int64, shape (m,)
         Each row's class, 0 to K - 1.
     weights : ndarray of float64, shape (m,)
         How much rows count, or how often each is there.
@@ -70,6 +70,7 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     """
     if logits.ndim == 1:
         return _of_two(logits, codes, weights, least)
+    codes = codes.astype(np.int64, copy=False)
     losses, chances = log_loss(logits, codes), probabilities(logits)
     came = codes[:, np.newaxis] == np.arange(n_classes)
     likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
@@ -79,7 +80,7 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
 
 
-def _of_two(logits: Floats, codes: Rows, weights: Floats, least: int) -> ClassMetrics:
+def _of_two(logits: Floats, codes: Rows | Codes, weights: Floats, least: int) -> ClassMetrics:
     """Compare chances of the last of two classes with classes: rows are ordered once, and looked at in that order."""
     came, own = codes == 1, None
     if (weights == 1).all():
