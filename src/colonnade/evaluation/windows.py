@@ -18,7 +18,7 @@ from colonnade.messages import Message
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.protocol.windows import check_window
 
-Number = TypeVar("Number", np.float64, np.int8)
+Number = TypeVar("Number", bound=np.generic)
 # What is made of rows, shape (b, c): a number each, or more. It may be done on other machines.
 OfRows = Callable[[Floats], npt.NDArray[Number]]
 
