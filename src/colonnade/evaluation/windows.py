@@ -4,6 +4,7 @@ Where numbers are rounded, each window tells its range.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
 
@@ -23,6 +24,21 @@ Number = TypeVar("Number", bound=np.generic)
 OfRows = Callable[[Floats], npt.NDArray[Number]]
 
 
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """Work that puts what it makes of rows, numbers of this shape each, where it is told to, or into memory of its own.
+
+    What is made of many blocks need not be copied together.
+    """
+
+    make: Callable[[Floats, Floats | None], Floats]
+    shape: tuple[int, ...]
+
+    def __call__(self, values: Floats) -> Floats:
+        """Make it of rows, shape (b, c)."""
+        return self.make(values, None)
+
+
 def of_window(state: PartyState, request: Message, window: Window, data: PartyData, work: OfRows[np.float64]) -> Floats:
     """Give what `work` makes of the selected rows of a window, if its owner lets those of all windows be told."""
     check_window(state, request, window)
@@ -36,6 +52,8 @@ def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfR
     rows = state.selection()
     if not isinstance(rows, CountedRows):
         return work(data.table.take(rows[window.places]))
+    if isinstance(work, Filling) and data.table.row_weights is None and len(window.blocks) > 1:
+        return _filled(data, work, window)
     return _of_blocks(data, work, window)
 
 
@@ -67,3 +85,31 @@ def _of_blocks(data: PartyData, work: OfRows[Number], window: Window) -> npt.NDA
 def _of_counted(work: OfRows[Number], block: Block) -> npt.NDArray[Number]:
     """Take no row that counts nothing."""
     return work(block.values if block.weights is None else block.values[block.weights > 0])
+
+
+def _filled(data: PartyData, work: Filling, window: Window) -> Floats:
+    """Have blocks put into one array, where they are worked on here."""
+    found, filled = np.empty((window.stop - window.first, *work.shape)), 0
+    for part in data.table.map(partial(_fill, work.make, _Room(found, window.first)), window.blocks):
+        if part.base is not found:
+            found[filled : filled + len(part)] = part
+        filled += len(part)
+    return found
+
+
+class _Room:
+    """Memory for what is made of rows, from the first one on; it does not go along to other machines."""
+
+    def __init__(self, numbers: Floats | None = None, first: int = 0) -> None:
+        self._numbers, self._first = numbers, first
+
+    def of(self, rows: slice) -> Floats | None:
+        """Give the place of some rows, if there is any."""
+        return None if self._numbers is None else self._numbers[rows.start - self._first : rows.stop - self._first]
+
+    def __reduce__(self) -> tuple[type["_Room"], tuple[()]]:
+        return _Room, ()
+
+
+def _fill(make: Callable[[Floats, Floats | None], Floats], room: _Room, block: Block) -> Floats:
+    return make(block.values, room.of(block.rows))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.kernels.arrays import Codes, Flags, Floats, Rows
-from colonnade.kernels.logits import log_loss, probabilities
+from colonnade.kernels.logits import chances_of_last, log_loss, probabilities
 from colonnade.kernels.moments import Spread, joined_spread, spread_of
 from colonnade.kernels.ranks import ascending, ascending_marked, each_of, firsts_of, groups_of, sums_by
 
@@ -140,11 +140,11 @@ class _Curve:
 
 def _loss_and_chance(logits: Floats, yes: Flags) -> tuple[Floats, Floats]:
     """Compute -log of the chance of each row's class, and the chance of the last, both of shape (m,)."""
-    # exp(-|z|) gives both: nothing overflows, nothing cancels.
     small = np.exp(-np.abs(logits))
     losses = np.log1p(small)
-    losses += np.maximum(np.where(yes, -logits, logits), 0.0)
-    return losses, np.where(logits >= 0, 1.0, small) / (1.0 + small)
+    # The logit where it speaks for the other class; no number is rounded by this.
+    losses += np.maximum(logits, 0.0) - logits * yes
+    return losses, chances_of_last(logits, small)
 
 
 def _sum(numbers: Floats, weights: Floats | None) -> float:

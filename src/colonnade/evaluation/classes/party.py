@@ -21,13 +21,13 @@ from colonnade.evaluation.delivery import Received
 from colonnade.evaluation.linear import check_classes, products, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
 from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, let_go, own_identity
-from colonnade.evaluation.windows import of_selected
+from colonnade.evaluation.windows import made_of_window, of_selected
 from colonnade.kernels.arrays import Codes, Floats, Rows
 from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.kernels.ranks import ROWS_AT_ONCE
-from colonnade.kernels.selections import CountedRows
+from colonnade.kernels.selections import CountedRows, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.privacy.pair_keys import SHARED
@@ -96,7 +96,7 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
         model = digest(*(each.tobytes() for each in (request.coef, joined(brought))), known.digest)
         n_numbers = known.n_numbers(state, weights)
         state = check_told(state, data, known.told_of(model), n_numbers, by_weight=request.by_weight)
-    own, at = of_selected(state, data, partial(products, request.coef, False)), 0
+    own, at = made_of_window(state, Window(0, state.n_places, 1), data, products(request.coef)), 0
     for others in brought:
         own[at : at + len(others)] += others
         at += len(others)
