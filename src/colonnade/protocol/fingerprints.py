@@ -107,17 +107,28 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
-    key = table_key(data.memory, data.fresh_key)
-    # Another name than when all values were hashed: nobody can tell these from changed ones.
-    name = hmac.digest(key, b"name of sums", "sha256")[:KEY_NAME_BYTES]
     # Of columns prepared otherwise it is another one, whether or not they came out alike.
-    told = data.once(TableDigest(hmac.digest(key, b"multipliers", "sha256"))) + data.preparation.encode()
-    return (name + hmac.digest(key, told, "sha256"))[:FINGERPRINT_BYTES]
+    return data.once(Fingerprint(table_key(data.memory, data.fresh_key), data.preparation))
 
 
 def key_here(party: str) -> TableKey:
     """Give a party of one process the key that it has in the next one, too."""
     return TableKey(digest(b"colonnade table key", party.encode()))
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Makes the fingerprint of a table, by a key, whose columns come of a preparation of this name."""
+
+    key: bytes = field(repr=False)
+    preparation: str
+
+    def __call__(self, table: Table) -> bytes:
+        """Read the table, and name the key."""
+        # Another name than when all values were hashed: nobody can tell these from changed ones.
+        name = hmac.digest(self.key, b"name of sums", "sha256")[:KEY_NAME_BYTES]
+        read = TableDigest(hmac.digest(self.key, b"multipliers", "sha256"))(table)
+        return (name + hmac.digest(self.key, read + self.preparation.encode(), "sha256"))[:FINGERPRINT_BYTES]
 
 
 @dataclass(frozen=True)

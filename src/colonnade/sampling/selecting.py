@@ -117,7 +117,7 @@ def use_all_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[Co
     n = roster.n_rows
     if n > MAX_NUMBERS:
         raise InputError(f"The parties hold {n:,} rows, and AllRows takes at most {MAX_NUMBERS:,}. Use a coreset.")
-    yield {party: UseAllRows() for party in roster.names}
+    yield dict.fromkeys(roster.names, UseAllRows())
     rows = CountedRows(n, row_weights).ids
     weights = np.ones(n) if row_weights is None else row_weights[rows]
     return Coreset(rows, weights, n, weight_of_all(roster, row_weights), ALL_ROWS)
@@ -125,7 +125,7 @@ def use_all_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[Co
 
 def use_counted_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[CountedRows]:
     """Let all parties take every row that counts, as `use_all_rows` does; nobody lists them."""
-    yield {party: UseAllRows() for party in roster.names}
+    yield dict.fromkeys(roster.names, UseAllRows())
     return CountedRows(roster.n_rows, row_weights)
 
 
