@@ -124,29 +124,23 @@ class Fingerprint:
     preparation: str
 
     def __call__(self, table: Table) -> bytes:
-        """Read the table, and name the key."""
+        """Read the table once."""
         # Another name than when all values were hashed: nobody can tell these from changed ones.
         name = hmac.digest(self.key, b"name of sums", "sha256")[:KEY_NAME_BYTES]
-        read = TableDigest(hmac.digest(self.key, b"multipliers", "sha256"))(table)
-        return (name + hmac.digest(self.key, read + self.preparation.encode(), "sha256"))[:FINGERPRINT_BYTES]
+        told = _table_digest(hmac.digest(self.key, b"multipliers", "sha256"), table) + self.preparation.encode()
+        return (name + hmac.digest(self.key, told, "sha256"))[:FINGERPRINT_BYTES]
 
 
-@dataclass(frozen=True)
-class TableDigest:
-    """Reads a table once, with its names, keys, weights and split. Whoever has what it gives can try values."""
-
-    secret: bytes = field(repr=False)
-
-    def __call__(self, table: Table) -> bytes:
-        """Hash what it adds up."""
-        names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
-        what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
-        whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
-        for found in table.map(partial(_block_digest, self.secret)):
-            whole.update(found)
-        if table.label_levels is not None:
-            whole.update(msgspec.msgpack.encode(table.label_levels))
-        return whole.digest()
+def _table_digest(secret: bytes, table: Table) -> bytes:
+    """Hash what a table adds up to, with its names, keys, weights and split. Whoever has it can try values."""
+    names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
+    what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
+    whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
+    for found in table.map(partial(_block_digest, secret)):
+        whole.update(found)
+    if table.label_levels is not None:
+        whole.update(msgspec.msgpack.encode(table.label_levels))
+    return whole.digest()
 
 
 def _block_digest(secret: bytes, block: Block) -> bytes:
