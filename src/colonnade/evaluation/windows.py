@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import Block
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
 from colonnade.kernels.selections import CountedRows, Window
 from colonnade.messages import Message
 from colonnade.protocol.session import PartyData, PartyState
@@ -103,13 +103,16 @@ class _Room:
     def __init__(self, numbers: Floats | None = None, first: int = 0) -> None:
         self._numbers, self._first = numbers, first
 
-    def of(self, rows: slice) -> Floats | None:
-        """Give the place of some rows, if there is any."""
-        return None if self._numbers is None else self._numbers[rows.start - self._first : rows.stop - self._first]
+    def of(self, block: Block) -> Floats | None:
+        """Give the place of a block's rows, if there is any."""
+        if self._numbers is None:
+            return None
+        start = block.number * BLOCK_ROWS - self._first
+        return self._numbers[start : start + len(block.values)]
 
     def __reduce__(self) -> tuple[type["_Room"], tuple[()]]:
         return _Room, ()
 
 
 def _fill(make: Callable[[Floats, Floats | None], Floats], room: _Room, block: Block) -> Floats:
-    return make(block.values, room.of(block.rows))
+    return make(block.values, room.of(block))

@@ -154,6 +154,9 @@ class PartyState:
         return rows.n_rows if isinstance(rows, CountedRows) else len(rows)
 
 
+NOTHING_YET = PartyState()
+
+
 @dataclass(frozen=True)
 class PartyData:
     """A party's table, with its scores kept: they depend on the table and the rule alone.
@@ -327,7 +330,7 @@ class PartySession:
         problem: str = "",
         preparations: Preparations | None = None,
     ) -> None:
-        self.state = PartyState()
+        self.state = NOTHING_YET
         self._opening = opening
         kept = preparations or PreparationsHere()
         self._data = PartyData(table, identity, policy, memory or KeptHere(), problem, kept)
@@ -416,7 +419,7 @@ class PartySession:
         The bytes are drawn for the run, and given again where it is rebuilt.
         """
         other = self._like()
-        other.state = PartyState(step=GREETED, route=self._opening, run_nonce=run_nonce)
+        other.state = NOTHING_YET.but(step=GREETED, route=self._opening, run_nonce=run_nonce)
         return other
 
     def _like(self) -> "PartySession":

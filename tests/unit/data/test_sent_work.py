@@ -139,6 +139,6 @@ def test_memory_for_results_stays_where_it_is() -> None:
     assert len(sent) < 1000
     block = Block(1, np.ones((5, 2)))
     assert pickle.loads(sent)(block).tolist() == [3.0] * 5  # noqa: S301  # our own
-    place = room.of(block.rows)
+    place = room.of(block)
     assert place is not None
     assert place.tolist() == [0.0] * 5
