@@ -1,7 +1,8 @@
 """Every verb on rows in memory, three parties, one core, beside its bare arithmetic and scikit-learn's fit of all rows.
 
 The bare arithmetic is what no way of doing it can avoid: for regression scores a Gram matrix and one product, for a
-draw a cumulative sum, for predictions of a regression X @ w, for those of clusters and for their scores one pass in
+draw a cumulative sum, for predictions of a regression X @ w, for those of classes the logistic function of it, for
+their evaluation every row's loss and an order of all rows, for predictions of clusters and for their scores one pass in
 which every row finds its nearest centre. It is made of plain NumPy calls on column-major blocks, as tables hold them.
 """
 
@@ -17,7 +18,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import log_loss, roc_auc_score
 
 import colonnade as cn
-from colonnade.kernels.arrays import Floats
+from colonnade.kernels.arrays import Flags, Floats
 
 SHAPES = [(100_000, 10), (1_000_000, 10), (100_000, 30), (100_000, 100), (100_000, 300)]
 LARGE_SHAPES = [(10_000_000, 10)]
@@ -106,9 +107,26 @@ class Work:
         """One of parties with classes."""
         return cn.Federation(self.class_parties)
 
-    def product(self) -> None:
+    @cached_property
+    def positive(self) -> Flags:
+        """Which rows are of the last class."""
+        return self.rows.positive > 0
+
+    def product(self) -> Floats:
         """Do the arithmetic of linear predictions."""
-        self.whole @ np.ones(self.whole.shape[1])
+        product: Floats = self.whole @ np.ones(self.whole.shape[1])
+        return product
+
+    def chances(self) -> None:
+        """Do that of chances of classes."""
+        1.0 / (1.0 + np.exp(-self.product()))
+
+    def report(self) -> None:
+        """Do that of their evaluation: losses, and for the area under the curve an order of both classes' rows."""
+        logits, positive = self.product(), self.positive
+        np.logaddexp(0.0, np.where(positive, -logits, logits)).sum()
+        for own in (positive, ~positive):
+            np.sort(logits[own])
 
     def assigned(self) -> None:
         """Do the arithmetic of predicted clusters, some rows being the centres."""
@@ -209,14 +227,20 @@ def applied(verb: str, task: Any) -> Callable[[Work], Contenders]:
     return contenders
 
 
+def classification_predict(work: Work) -> Contenders:
+    """Give chances of classes of all rows; beside it the product alone, too."""
+    return applied("predict", CLASSES)(work) | {"bare chances": work.chances}
+
+
 def classification_evaluate(work: Work) -> Contenders:
     """Evaluate a model of classes; beside it, what scikit-learn takes for its loss and area, of chances that are there.
 
-    A product is no arithmetic of an area: rows must be ordered for that.
+    A product is no arithmetic of an area, rows must be ordered for that; but it is beside it, too.
     """
     model, y = work.class_met.fit(CLASSES, sampler=SAMPLER).model, np.asarray(work.rows.positive)
     chances = work.class_met.predict(model).probabilities[:, -1].copy()
     return applied("evaluate", CLASSES)(work) | {
+        "bare report": work.report,
         "log_loss, roc_auc_score": lambda: (log_loss(y, chances), roc_auc_score(y, chances)),
     }
 
@@ -230,7 +254,7 @@ VERBS: dict[str, Callable[[Work], Contenders]] = {
     "regression predict": applied("predict", REGRESSION),
     "regression evaluate": applied("evaluate", REGRESSION),
     "classification fit": classification_fit,
-    "classification predict": applied("predict", CLASSES),
+    "classification predict": classification_predict,
     "classification evaluate": classification_evaluate,
     "k-means scores": kmeans_scores,
     "k-means fit": kmeans_fit,

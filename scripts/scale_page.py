@@ -19,7 +19,8 @@ FIGURE = PAGE.with_suffix(".svg")
 OURS, BARE, COLOURS = "#0b6e4f", "#444444", ("#c1440e", "#3b6fb6", "#7a6a00")
 BILLION, UNKEPT_ROWS = 1_000_000_000, 20_000_000
 REPORT = runpy.run_path(str(PROJECT / "benchmarks" / "scale_bars.py"))
-of, factor, place, count, READS, BARS = (REPORT[name] for name in ("of", "factor", "place", "count", "READS", "BARS"))
+of, factor, place, count = (REPORT[name] for name in ("of", "factor", "place", "count"))
+READS, BARS, ARITHMETIC = (REPORT[name] for name in ("READS", "BARS", "ARITHMETIC"))
 WHOLE_FITS = {
     "regression fit": "LinearRegression",
     "classification fit": "LogisticRegression",
@@ -76,8 +77,12 @@ def _by(size: str, lines: list[Line]) -> str:
 
 
 def _seconds_and_factor(line: Line) -> tuple[str, str]:
-    bare = "Central" if line["case"]["work"].startswith("compact") else "bare"
-    return _cell(line["seconds"].get("ours"), " s") or "refused", _cell(factor(line, "ours", bare), " x")
+    return _cell(line["seconds"].get("ours"), " s") or "refused", _cell(_over_bare(line), " x")
+
+
+def _over_bare(line: Line) -> float | None:
+    over: float | None = factor(line, "ours", ARITHMETIC.get(line["case"]["work"], "bare"))
+    return over
 
 
 def fits(lines: list[Line]) -> str:
@@ -95,14 +100,18 @@ def fits(lines: list[Line]) -> str:
 
 
 def reports(lines: list[Line]) -> str:
-    """Lay out evaluations of classes beside scikit-learn's measures of the same predictions."""
+    """Lay out chances and evaluations of classes beside the product, their arithmetic, and scikit-learn's measures."""
     rows = []
-    for line in of(lines, "verbs", work="classification evaluate"):
-        case, times, other = line["case"], line["seconds"], "log_loss, roc_auc_score"
-        over = [_cell(factor(line, "ours", name), " x") for name in ("bare", other)]
-        seconds = [_cell(times.get(name), " s") for name in ("ours", other)]
-        rows.append((count(case["rows"]), str(case["columns"]), *seconds, *over))
-    return _table(("rows", "columns", "ours", "scikit-learn's", "ours over the product", "over scikit-learn's"), rows)
+    for work in ("classification predict", "classification evaluate"):
+        for line in of(lines, "verbs", work=work):
+            case, times, other = line["case"], line["seconds"], "log_loss, roc_auc_score"
+            names = ("bare", ARITHMETIC[work], other)
+            over = [_cell(factor(line, "ours", name), " x") for name in names]
+            seconds = [_cell(times.get(name), " s") for name in ("ours", *names)]
+            rows.append((work, count(case["rows"]), str(case["columns"]), *seconds, *over))
+    others = ("the product", "its arithmetic", "scikit-learn's")
+    heads = ("work", "rows", "columns", "ours", *others, *(f"over {each}" for each in others))
+    return _table(heads, rows)
 
 
 def files(lines: list[Line]) -> str:
@@ -245,12 +254,12 @@ def draw(lines: list[Line], path: Path) -> None:
 
 
 def _draw_verbs(lines: list[Line], axes: Any) -> None:
-    found = [line for line in of(lines, "verbs", columns=10) if factor(line, "ours", "bare") is not None]
+    found = [line for line in of(lines, "verbs", columns=10) if {"ours", "bare"} <= line["seconds"].keys()]
     works = list(dict.fromkeys(line["case"]["work"] for line in found))
     for size, alpha in zip(sorted({line["case"]["rows"] for line in found}), (0.3, 0.6, 1.0), strict=False):
         points = [line for line in found if line["case"]["rows"] == size]
         places = [works.index(line["case"]["work"]) for line in points]
-        factors = [factor(line, "ours", "bare") for line in points]
+        factors = [_over_bare(line) for line in points]
         axes.plot(factors, places, "o", color=OURS, alpha=alpha, label=f"{count(size)} rows")
     axes.axvline(1, color=BARE, ls=":")
     axes.set(title="seconds over the bare arithmetic, 10 columns", xscale="log", yticks=range(len(works)))

@@ -73,6 +73,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     def facts(self) -> tuple[str, int, tuple[str, ...], tuple[int, ...]]:
         """Give what the ledger writes of it: its kind, its units, what it reveals, and in how many numbers each."""
         units = self.units()
+        if not _telling(type(self)):
+            return type(self).__name__, units, (), ()
         told = self.numbers_told(units)
         return type(self).__name__, units, tuple([reveals.value for reveals in told]), tuple(told.values())
 

@@ -8,10 +8,10 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from colonnade.contracts import ModelPart, Roster, Rounding, Script
+from colonnade.contracts import ModelPart, Roster, Rounding, Script, Table
 from colonnade.errors import InputError
 from colonnade.evaluation.rounding import RoundedParts, SummedParts, added, read_parts, round_parts, sum_parts
-from colonnade.evaluation.windows import of_window
+from colonnade.evaluation.windows import Filling, of_window
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import Block
 from colonnade.kernels.classes import MOST_CLASSES
@@ -226,13 +226,17 @@ def _own_part(state: PartyState, request: Ask, data: PartyData) -> Floats:
     checks.in_range(SERVER, request, request.coef)
     check_classes(request, request.coef, request.stop - request.first, less_label=request.less_label)
     less_label = request.less_label and data.table.label_name is not None
-    return of_window(state, request, request.window, data, partial(products, request.coef, less_label))
+    return of_window(state, request, request.window, data, products(request.coef, less_label=less_label))
 
 
-def products(coef: Floats, less_label: bool, values: Floats) -> Floats:
+def products(coef: Floats, *, less_label: bool = False) -> Filling:
     """Compute x_i.theta of rows by coefficients, (d,) or (K, d); less the column after the features, if so."""
+    return Filling(partial(_products, coef, less_label), coef.shape[:-1])
+
+
+def _products(coef: Floats, less_label: bool, values: Floats, out: Floats | None) -> Floats:
     n_features = coef.shape[-1]
-    found: Floats = values[:, :n_features] @ coef.T
+    found: Floats = np.matmul(values[:, :n_features], coef.T, out=out)
     if less_label:
         found -= values[:, n_features]
     return found
@@ -249,9 +253,17 @@ def label_spread(state: PartyState, data: PartyData, *, by_weight: bool) -> floa
     """Sum up how much labels of the selected rows vary: sum_i w_i (y_i - mean y)^2."""
     rows = state.selection()
     if isinstance(rows, CountedRows):
-        return joined_spread(data.table.labels.map(partial(_label_spread, by_weight)))[2]
+        return data.once(_spread_by_weight if by_weight else _spread_of_labels)
     row_weights = data.table.row_weights if by_weight else None
     return spread_of(data.table.take(rows)[:, -1], None if row_weights is None else row_weights[rows])[2]
+
+
+def _spread_by_weight(table: Table) -> float:
+    return joined_spread(table.labels.map(partial(_label_spread, True)))[2]
+
+
+def _spread_of_labels(table: Table) -> float:
+    return joined_spread(table.labels.map(partial(_label_spread, False)))[2]
 
 
 def _label_spread(by_weight: bool, block: Block) -> Spread:
@@ -275,7 +287,7 @@ def weights_of(state: PartyState, data: PartyData, *, by_weight: bool) -> Floats
     """Give the selected rows' weights, or 1 each where rows have none or do not count by them."""
     rows, row_weights = state.selection(), data.table.row_weights if by_weight else None
     if row_weights is None:
-        return np.ones(len(rows))
+        return np.broadcast_to(1.0, len(rows))  # not written down
     return row_weights.positive() if isinstance(rows, CountedRows) else row_weights[rows]
 
 

@@ -119,14 +119,17 @@ class Losses:
 def residual_losses(
     residuals: Floats, weights: Floats | None, variance: float = 0.0, *, with_deviation: bool = False
 ) -> Losses:
-    """Sum up residuals, to whose squares rounding added `variance` on average; weights are 1 each if left out."""
+    """Sum up residuals, to whose squares rounding added `variance` on average; weights are 1 each if left out.
+
+    They are used up: what is left of them is their size.
+    """
     n, weight = len(residuals), _sum(weights, len(residuals))
     if weights is None:
         cost = float(residuals @ residuals) - weight * variance
     else:
         cost = float(weights @ (np.square(residuals) - variance))
     varies = _mean_and_deviation(np.square(residuals) - variance) if with_deviation else (0.0, 0.0)
-    return Losses(n, weight, cost, varies[1], _weighted(weights, np.abs(residuals)), mean=varies[0])
+    return Losses(n, weight, cost, varies[1], _weighted(weights, np.abs(residuals, out=residuals)), mean=varies[0])
 
 
 def distance_losses(

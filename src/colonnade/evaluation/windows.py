@@ -4,24 +4,42 @@ Where numbers are rounded, each window tells its range.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import Block
+from colonnade.kernels.blocks import BLOCK_ROWS, Block
 from colonnade.kernels.selections import CountedRows, Window
 from colonnade.messages import Message
 from colonnade.protocol.session import PartyData, PartyState
 from colonnade.protocol.windows import check_window
 
+Number = TypeVar("Number", bound=np.generic)
 # What is made of rows, shape (b, c): a number each, or more. It may be done on other machines.
-OfRows = Callable[[Floats], Floats]
+OfRows = Callable[[Floats], npt.NDArray[Number]]
 
 
-def of_window(state: PartyState, request: Message, window: Window, data: PartyData, work: OfRows) -> Floats:
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """Work that puts what it makes of rows, numbers of this shape each, where it is told to, or into memory of its own.
+
+    What is made of many blocks need not be copied together.
+    """
+
+    make: Callable[[Floats, Floats | None], Floats]
+    shape: tuple[int, ...]
+
+    def __call__(self, values: Floats) -> Floats:
+        """Make it of rows, shape (b, c)."""
+        return self.make(values, None)
+
+
+def of_window(state: PartyState, request: Message, window: Window, data: PartyData, work: OfRows[np.float64]) -> Floats:
     """Give what `work` makes of the selected rows of a window, if its owner lets those of all windows be told."""
     check_window(state, request, window)
     if objection := data.policy.objection_to_rows(request.reply or type(request), len(state.selection())):
@@ -29,15 +47,17 @@ def of_window(state: PartyState, request: Message, window: Window, data: PartyDa
     return made_of_window(state, window, data, work)
 
 
-def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfRows) -> Floats:
+def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfRows[np.float64]) -> Floats:
     """Give what `work` makes of the selected rows of a window, which was checked."""
     rows = state.selection()
     if not isinstance(rows, CountedRows):
         return work(data.table.take(rows[window.places]))
+    if isinstance(work, Filling) and data.table.row_weights is None and len(window.blocks) > 1:
+        return _filled(data, work, window)
     return _of_blocks(data, work, window)
 
 
-def of_selected(state: PartyState, data: PartyData, work: OfRows) -> Floats:
+def of_selected(state: PartyState, data: PartyData, work: OfRows[Number]) -> npt.NDArray[Number]:
     """Give what `work` makes of all selected rows."""
     rows = state.selection()
     if not isinstance(rows, CountedRows):
@@ -45,9 +65,10 @@ def of_selected(state: PartyState, data: PartyData, work: OfRows) -> Floats:
     return _of_blocks(data, work, Window(0, rows.n_rows, 1))
 
 
-def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
+def _of_blocks(data: PartyData, work: OfRows[Number], window: Window) -> npt.NDArray[Number]:
     """Put what is made of blocks into one array as it comes, while it is in the cache; of one block, as it is."""
-    found, filled = None, 0
+    found: npt.NDArray[Number] | None = None
+    filled = 0
     parts = data.table.map(partial(_of_counted, work), window.blocks)
     if len(window.blocks) == 1:
         (part,) = parts  # to its end: who reads on goes on from there
@@ -55,7 +76,7 @@ def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
     for part in parts:
         if found is None:  # which lies in memory as its parts do
             order: Literal["C", "F"] = "C" if part.flags.c_contiguous else "F"
-            found = np.empty((window.stop - window.first, *part.shape[1:]), order=order)
+            found = np.empty((window.stop - window.first, *part.shape[1:]), part.dtype, order)
         found[filled : filled + len(part)] = part
         filled += len(part)
     if found is None:  # there are no rows
@@ -63,6 +84,37 @@ def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
     return found[:filled]
 
 
-def _of_counted(work: OfRows, block: Block) -> Floats:
+def _of_counted(work: OfRows[Number], block: Block) -> npt.NDArray[Number]:
     """Take no row that counts nothing."""
     return work(block.values if block.weights is None else block.values[block.weights > 0])
+
+
+def _filled(data: PartyData, work: Filling, window: Window) -> Floats:
+    """Have blocks put into one array, where they are worked on here."""
+    found, filled = np.empty((window.stop - window.first, *work.shape)), 0
+    for part in data.table.map(partial(_fill, work.make, _Room(found, window.first)), window.blocks):
+        if part.base is not found:
+            found[filled : filled + len(part)] = part
+        filled += len(part)
+    return found
+
+
+class _Room:
+    """Memory for what is made of rows, from the first one on; it does not go along to other machines."""
+
+    def __init__(self, numbers: Floats | None = None, first: int = 0) -> None:
+        self._numbers, self._first = numbers, first
+
+    def of(self, block: Block) -> Floats | None:
+        """Give the place of a block's rows, if there is any."""
+        if self._numbers is None:
+            return None
+        start = block.number * BLOCK_ROWS - self._first
+        return self._numbers[start : start + len(block.values)]
+
+    def __reduce__(self) -> tuple[type["_Room"], tuple[()]]:
+        return _Room, ()
+
+
+def _fill(make: Callable[[Floats, Floats | None], Floats], room: _Room, block: Block) -> Floats:
+    return make(block.values, room.of(block))

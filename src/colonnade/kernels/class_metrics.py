@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.kernels.logits import log_loss, probabilities
+from colonnade.kernels.arrays import Codes, Flags, Floats, Rows
+from colonnade.kernels.logits import chances_of_last, log_loss, probabilities
 from colonnade.kernels.moments import Spread, joined_spread, spread_of
-from colonnade.kernels.ranks import ascending, each_of, firsts_of, sums_by
+from colonnade.kernels.ranks import ascending, ascending_marked, each_of, firsts_of, groups_of, sums_by
 
 # Lines of a calibration table: at most so many, and one for so many rows.
 MOST_LINES, ROWS_A_LINE = 10, 50
-# Rows whose temporaries stay in the cache.
-ROWS_AT_ONCE = 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +47,14 @@ class ClassMetrics:
     calibration: Floats
 
 
-def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, least: int) -> ClassMetrics:
+def class_metrics(logits: Floats, codes: Rows | Codes, weights: Floats, n_classes: int, least: int) -> ClassMetrics:
     """Compare chances with classes.
 
     Parameters
     ----------
     logits : ndarray of float64, shape (m,) for two classes, those of the last, or (m, K)
         The model's.
-    codes : ndarray of int64, shape (m,)
+    codes : ndarray of int8 or int64, shape (m,)
         Each row's class, 0 to K - 1.
     weights : ndarray of float64, shape (m,)
         How much rows count, or how often each is there.
@@ -72,6 +70,7 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     """
     if logits.ndim == 1:
         return _of_two(logits, codes, weights, least)
+    codes = codes.astype(np.int64, copy=False)
     losses, chances = log_loss(logits, codes), probabilities(logits)
     came = codes[:, np.newaxis] == np.arange(n_classes)
     likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
@@ -81,36 +80,71 @@ def class_metrics(logits: Floats, codes: Rows, weights: Floats, n_classes: int, 
     return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
 
 
-def _of_two(logits: Floats, codes: Rows, weights: Floats, least: int) -> ClassMetrics:
+def _of_two(logits: Floats, codes: Rows | Codes, weights: Floats, least: int) -> ClassMetrics:
     """Compare chances of the last of two classes with classes: rows are ordered once, and looked at in that order."""
-    order, ordered = ascending(logits)
-    came = (codes == 1)[order]
-    own = None if (weights == 1).all() else weights[order]
-    chances, brier, confusion, spreads = np.empty(len(ordered)), 0.0, np.zeros((2, 2)), list[Spread]()
-    for start in range(0, len(ordered), ROWS_AT_ONCE):
-        some = slice(start, start + ROWS_AT_ONCE)
+    came, own = codes == 1, None
+    if (weights == 1).all():
+        ordered, came = ascending_marked(logits, came)
+    else:
+        order, ordered = ascending(logits)
+        came, own = came[order], weights[order]
+    chances, brier, confusion, spreads, curve = ordered, 0.0, np.zeros((2, 2)), list[Spread](), _Curve()
+    for some in groups_of(ordered):
         yes, counts = came[some], None if own is None else own[some]
-        losses, chances[some] = _loss_and_chance(ordered[some], yes)
+        curve.add(*_by_value(firsts_of(ordered[some]), yes, counts))
+        losses, found = _loss_and_chance(ordered[some], yes)
         spreads.append(spread_of(losses, counts))
-        brier += _sum(np.square(chances[some] - yes), counts)
-        confusion += np.bincount(2 * yes + (chances[some] > 0.5), counts, minlength=4).reshape(2, 2)
+        brier += _sum(np.square(found - yes), counts)
+        confusion += _of_both(yes, found > 0.5, counts)
+        chances[some] = found  # in the place of the logits
     weight, mean, squares = joined_spread(spreads)
-    area = _area(*_by_value(firsts_of(ordered), came, own))
     # Chances ascend as logits do, but for rounding.
     ascends = not (chances[1:] < chances[:-1]).any()
     table = _lines(chances, came, own, least) if ascends else calibration_table(chances, came, _given(own, came), least)
     deviation = float(np.sqrt(squares / (weight - 1))) if weight > 1 else 0.0
-    areas = np.array([(area.area, min(area.variance, 0.25))])
-    return ClassMetrics(weight * mean, deviation, brier, confusion, areas, table)
+    area, variance = curve.area_and_variance()
+    return ClassMetrics(weight * mean, deviation, brier, confusion, np.array([(area, min(variance, 0.25))]), table)
+
+
+def _of_both(yes: Flags, likely: Flags, weights: Floats | None) -> Floats:
+    """Add up rows by their class, and by the class that is most likely; shape (2, 2)."""
+    if weights is not None:
+        return _confusion(yes.astype(np.int64), likely, weights, 2)
+    n_yes, n_likely, n_both = (np.count_nonzero(each) for each in (yes, likely, yes & likely))
+    return np.array([[len(yes) - n_yes - n_likely + n_both, n_likely - n_both], [n_yes - n_both, n_both]], np.float64)
+
+
+class _Curve:
+    """The area under the ROC curve, and its variance (DeLong), of rows that come in parts, by ascending chance."""
+
+    def __init__(self) -> None:
+        self._weights = (0.0, 0.0)
+        self._spreads: tuple[list[Spread], list[Spread]] = ([], [])
+
+    def add(self, yes: Floats | Rows, no: Floats | Rows) -> None:
+        """Add the weights of rows that came true, and of the others, by ascending value."""
+        for own, other, below, spreads in zip((yes, no), (no, yes), self._weights[::-1], self._spreads, strict=True):
+            smaller = _below(other)
+            smaller += below
+            spreads.append(spread_of(smaller, own.astype(np.float64, copy=False)))
+        self._weights = self._weights[0] + float(yes.sum()), self._weights[1] + float(no.sum())
+
+    def area_and_variance(self) -> tuple[float, float]:
+        """Divide by all pairs."""
+        (n_yes, mean, of_yes), (n_no, _, of_no) = map(joined_spread, self._spreads)
+        if not (n_yes > 0 and n_no > 0):
+            return 0.5, 0.0
+        variance = of_yes / (n_no * _spread_by(n_yes)) ** 2 + of_no / (n_yes * _spread_by(n_no)) ** 2
+        return mean / n_no, variance
 
 
 def _loss_and_chance(logits: Floats, yes: Flags) -> tuple[Floats, Floats]:
     """Compute -log of the chance of each row's class, and the chance of the last, both of shape (m,)."""
-    # exp(-|z|) gives both: nothing overflows, nothing cancels.
     small = np.exp(-np.abs(logits))
     losses = np.log1p(small)
-    losses += np.maximum(np.where(yes, -logits, logits), 0.0)
-    return losses, np.where(logits >= 0, 1.0, small) / (1.0 + small)
+    # The logit where it speaks for the other class; no number is rounded by this.
+    losses += np.maximum(logits, 0.0) - logits * yes
+    return losses, chances_of_last(logits, small)
 
 
 def _sum(numbers: Floats, weights: Floats | None) -> float:
@@ -121,7 +155,7 @@ def _given(weights: Floats | None, rows: Flags) -> Floats:
     return np.ones(len(rows)) if weights is None else weights
 
 
-def _confusion(codes: Rows, likely: Rows, weights: Floats, n_classes: int) -> Floats:
+def _confusion(codes: Rows, likely: Rows | Flags, weights: Floats, n_classes: int) -> Floats:
     table = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2)
     return np.asarray(table.reshape(n_classes, n_classes), np.float64)
 
@@ -149,22 +183,33 @@ def _lines(chances: Floats, came: Flags, weights: Floats | None, least: int) -> 
     """Make a calibration table of rows by ascending chance; weights are 1 each if left out."""
     if not len(chances):
         return np.empty((0, 3))
-    most = _most_lines(len(chances)) if weights is None else n_lines(weights)
-    firsts = firsts_of(chances)
-    if firsts is None and weights is None:
-        total, middle = float(len(chances)), np.arange(0.5, len(chances))
-    else:
-        weight = sums_by(firsts, _given(weights, came))
-        total, middle = float(weight.sum()), _below(weight)
-    # Where lines begin: a row is in the one that the middle of the weight of its chance is in.
-    begin = np.searchsorted(middle, total * np.arange(most) / most)
-    begin = np.unique(begin[begin < len(middle)])
-    lines = [line for line in _sums(chances, came, weights, begin if firsts is None else firsts[begin]) if line[0] > 0]
+    starts = _even_starts(chances) if weights is None else _starts(chances, weights)
+    lines = [line for line in _sums(chances, came, weights, starts) if line[0] > 0]
     while few := [number for number, line in enumerate(lines) if _effective(line) < least]:
         # It goes to the one before; the first, to the one after.
         at = max(few[0] - 1, 0)
         lines[at : at + 2] = [lines[at] + lines[at + 1]] if len(lines) > 1 else []
     return np.array([(line[0], line[2] / line[0], line[3] / line[0]) for line in lines]).reshape(-1, 3)
+
+
+# Where lines begin: a row is in the one that the middle of the weight of its chance is in.
+
+
+def _starts(chances: Floats, weights: Floats) -> Rows:
+    firsts, most = firsts_of(chances), n_lines(weights)
+    weight = sums_by(firsts, weights)
+    begin = np.searchsorted(_below(weight), float(weight.sum()) * np.arange(most) / most)
+    begin = np.unique(begin[begin < len(weight)])
+    return begin if firsts is None else firsts[begin]
+
+
+def _even_starts(chances: Floats) -> Rows:
+    """Find them where all weights are 1: by the rows of the same chance as where a line would begin by itself."""
+    most = _most_lines(len(chances))
+    due = len(chances) * np.arange(most) / most
+    first, stop = (np.searchsorted(chances, chances[due.astype(np.int64)], side) for side in ("left", "right"))
+    begin = np.where((first + stop) / 2 >= due, first, stop)
+    return np.unique(begin[begin < len(chances)])
 
 
 def _sums(chances: Floats, came: Flags, weights: Floats | None, starts: Rows) -> Floats:
@@ -198,11 +243,11 @@ def _areas(chances: list[Floats], came: list[Flags], weights: Floats) -> Floats:
     return np.array([(area, min(variance, 0.25)) for area, variance in (*found, mean)])
 
 
-def _by_value(firsts: Rows | None, came: Flags, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Add up the weight of rows that came true, and of the others, by ascending value; weights are 1 if left out."""
-    pairs = (came, ~came)
-    yes, no = (own.astype(np.float64) if weights is None else weights * own for own in pairs)
-    return sums_by(firsts, yes), sums_by(firsts, no)
+def _by_value(firsts: Rows | None, came: Flags, weights: Floats | None) -> tuple[Floats, Floats] | tuple[Rows, Rows]:
+    """Add up the weight of rows that came true, and of the others, by ascending value; without weights, count them."""
+    if weights is None:
+        return sums_by(firsts, came.astype(np.int64)), sums_by(firsts, (~came).astype(np.int64))
+    return sums_by(firsts, weights * came), sums_by(firsts, weights * ~came)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +263,7 @@ class _Area:
     of_no: Floats
 
 
-def _area(yes: Floats, no: Floats) -> _Area:
+def _area(yes: Floats | Rows, no: Floats | Rows) -> _Area:
     """Compute the weight of pairs in which the row that came true has the larger chance, equals by half."""
     n_yes, n_no = float(yes.sum()), float(no.sum())
     if not (n_yes > 0 and n_no > 0):
@@ -241,9 +286,9 @@ def _spread_by(weight: float) -> float:
     return float(np.sqrt(weight * (weight - 1.0))) if weight > 1 else weight
 
 
-def _below(weights: Floats) -> Floats:
+def _below(weights: Floats | Rows) -> Floats:
     """Add up the weight at smaller chances, and half that at each, by ascending chance; shape (v,)."""
-    below = np.cumsum(weights)
+    below = np.cumsum(weights).astype(np.float64, copy=False)  # whole numbers are added up the faster
     below -= weights / 2
     return below
 

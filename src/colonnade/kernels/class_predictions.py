@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.logits import probabilities
+from colonnade.kernels.logits import chances_of_last, probabilities
+from colonnade.kernels.ranks import ROWS_AT_ONCE
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +61,11 @@ def class_chances(logits: Floats, out: Floats | None = None) -> Floats:
     """
     chances = np.empty((len(logits), 2 if logits.ndim == 1 else logits.shape[1])) if out is None else out
     if logits.ndim == 1:
-        chances[:, 1] = probabilities(logits)
-        np.subtract(1.0, chances[:, 1], out=chances[:, 0])
+        for start in range(0, len(logits), ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            last = chances_of_last(logits[some], np.exp(-np.abs(logits[some])))
+            chances[some, 1] = last
+            np.subtract(1.0, last, out=chances[some, 0])
     else:
         chances[:] = probabilities(logits)
     return chances

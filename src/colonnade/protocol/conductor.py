@@ -71,12 +71,12 @@ class Conductor:
 
     def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
         """Put messages on the ledger, each with its sender and receiver; none where one of them is too large."""
-        messages = [message for _, _, message in sent]
-        known = {id(message): message for message in messages}  # one that goes to many is looked at once
-        sizes = self._codec.sizes(messages)
-        facts = dict(zip(known, map(Message.facts, known.values()), strict=True))
-        for (sender, receiver, message), size in zip(sent, sizes, strict=True):
+        known = {id(message): message for _, _, message in sent}  # one that goes to many is looked at once
+        sizes = dict(zip(known, self._codec.sizes([*known.values()]), strict=True))
+        facts = {place: message.facts() for place, message in known.items()}
+        for sender, receiver, message in sent:
             kind, units, reveals, numbers = facts[id(message)]
+            size = sizes[id(message)]
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))
 
 

@@ -107,12 +107,8 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
-    key = table_key(data.memory, data.fresh_key)
-    # Another name than when all values were hashed: nobody can tell these from changed ones.
-    name = hmac.digest(key, b"name of sums", "sha256")[:KEY_NAME_BYTES]
     # Of columns prepared otherwise it is another one, whether or not they came out alike.
-    told = data.once(TableDigest(hmac.digest(key, b"multipliers", "sha256"))) + data.preparation.encode()
-    return (name + hmac.digest(key, told, "sha256"))[:FINGERPRINT_BYTES]
+    return data.once(Fingerprint(table_key(data.memory, data.fresh_key), data.preparation))
 
 
 def key_here(party: str) -> TableKey:
@@ -121,21 +117,30 @@ def key_here(party: str) -> TableKey:
 
 
 @dataclass(frozen=True)
-class TableDigest:
-    """Reads a table once, with its names, keys, weights and split. Whoever has what it gives can try values."""
+class Fingerprint:
+    """Makes the fingerprint of a table, by a key, whose columns come of a preparation of this name."""
 
-    secret: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+    preparation: str
 
     def __call__(self, table: Table) -> bytes:
-        """Hash what it adds up."""
-        names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
-        what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
-        whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
-        for found in table.map(partial(_block_digest, self.secret)):
-            whole.update(found)
-        if table.label_levels is not None:
-            whole.update(msgspec.msgpack.encode(table.label_levels))
-        return whole.digest()
+        """Read the table once."""
+        # Another name than when all values were hashed: nobody can tell these from changed ones.
+        name = hmac.digest(self.key, b"name of sums", "sha256")[:KEY_NAME_BYTES]
+        told = _table_digest(hmac.digest(self.key, b"multipliers", "sha256"), table) + self.preparation.encode()
+        return (name + hmac.digest(self.key, told, "sha256"))[:FINGERPRINT_BYTES]
+
+
+def _table_digest(secret: bytes, table: Table) -> bytes:
+    """Hash what a table adds up to, with its names, keys, weights and split. Whoever has it can try values."""
+    names = table.feature_names if table.label_name is None else (*table.feature_names, table.label_name)
+    what = (table.n_rows, table.key_digest, table.label_name, table.weight_column, table.split_column)
+    whole = hashlib.sha256(msgspec.msgpack.encode((names, what), enc_hook=_bytes))
+    for found in table.map(partial(_block_digest, secret)):
+        whole.update(found)
+    if table.label_levels is not None:
+        whole.update(msgspec.msgpack.encode(table.label_levels))
+    return whole.digest()
 
 
 def _block_digest(secret: bytes, block: Block) -> bytes:

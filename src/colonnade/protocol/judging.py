@@ -65,6 +65,8 @@ def _objection_to_kind(what: str, options: dict[str, object] | None, allowed: fr
 
 def _objection_to_solvers(solver_of: SolverOf, asks: Asks, allowed: frozenset[str] | None) -> str | None:
     """Look at the solvers that requests belong to, whatever the verb, and whichever branch is taken."""
+    if allowed is None:
+        return None
     solvers = [kind for ask in asks if (kind := solver_of(ask.kind)) is not None]
     return next((why for kind in solvers if (why := _objection_to_kind("solver", {"kind": kind}, allowed))), None)
 
@@ -80,6 +82,8 @@ def _objection_to_phases(policy: Policy, asks: Asks) -> str | None:
 
 def _objection_to_replies(policy: Policy, asks: Asks, data: PartyData, kept_column: Reveals | None) -> str | None:
     """Look at what every reply of the job is sure to reveal; what one may reveal is judged when it is made."""
+    if not policy.never:
+        return None
     has_label = data.table.label_name is not None
     for ask in asks:
         told = _always_told(ask)
@@ -96,6 +100,8 @@ def _kept_column(policy: Policy, sheet: JobSheet, data: PartyData) -> Reveals | 
 
     Where one value is not known, it tells that: which form it is, sums tell.
     """
+    if not policy.never:
+        return None
     scored_by = [Reveals.FEATURES] * len(data.table.feature_names)
     task = sheet.task or {}
     if data.table.label_name is not None and "n_clusters" not in task and task.get("kind") != "classification":

@@ -50,16 +50,18 @@ class Windows(Route):
 
     def after(self, request: Message) -> Route | None:
         """Expect the next window, if this is the one that was due."""
-        for way, ask in zip(self.ways, self.next_asks(), strict=True):
-            if ask.after(request) is not None:
+        for way in self.ways:
+            if way.kind is type(request) and self._due(way).after(request) is not None:
                 stop: int = request.window.stop  # type: ignore[attr-defined]  # all these kinds have one
                 return END if stop >= self.n_places else Windows(self.n_places, (way,), self.n_numbers, stop)
         return None
 
     def next_asks(self) -> Iterator[Ask]:
         """List what may come next."""
-        due = NextWindow(self.first, self.n_places, self.n_numbers)
-        return (Ask(way.kind, window=due, **way.fields) for way in self.ways)
+        return map(self._due, self.ways)
+
+    def _due(self, way: Ask) -> Ask:
+        return Ask(way.kind, window=NextWindow(self.first, self.n_places, self.n_numbers), **way.fields)
 
     asks = next_asks
 

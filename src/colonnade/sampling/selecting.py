@@ -118,7 +118,7 @@ def use_all_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[Co
 
 def use_counted_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[CountedRows]:
     """Let all parties take every row that counts; nobody lists them."""
-    yield {party: UseAllRows() for party in roster.names}
+    yield dict.fromkeys(roster.names, UseAllRows())
     return CountedRows(roster.n_rows, row_weights)
 
 

@@ -33,12 +33,12 @@ class Design:
         """Say what rows count, shape (m,)."""
         return np.ones(len(rows)) if self.row_weights is None else self.row_weights[rows]
 
-    def weigh(self, rows: Rows, scores: Floats, total: float) -> Coreset:
+    def weigh(self, rows: Rows, scores: Floats, total: float, *, stratified: bool = False) -> Coreset:
         """Weigh the drawn rows S, shape (m,), by their scores g_i, summed over parties, and by G."""
         counts = self.counts(rows)
         all_weight = weight_of_all(self.roster, self.row_weights)
         weights = weights_of(scores, total, counts, all_weight, self.size, self.even_share)
-        return Coreset(rows, weights, self.roster.n_rows, all_weight, total=total)
+        return Coreset(rows, weights, self.roster.n_rows, all_weight, total=total, stratified=stratified)
 
     def weigh_distinct(self, rows: Rows, logs: Floats, total: float) -> Coreset:
         """Weigh distinct rows by what they count over their chance, 1 - exp(-logs), shape (m,)."""

@@ -132,7 +132,8 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
 
     def logits(self, features: Floats) -> Floats:
         """Compute f(x): of two classes the log of the odds of the last, shape (m,); of more, (m, n_classes)."""
-        return self._logits_of(features @ self._sent_coef().T)
+        logits: Floats = features @ self._sent_coef().T + self._sent_intercepts()
+        return logits
 
     def predict_proba(self, X: npt.ArrayLike) -> Floats:
         """Give chances of classes for rows that are all in one place.
@@ -174,7 +175,8 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         chances = np.empty((len(selected), len(self.classes_)))
 
         def use(piece: Piece, parts: SummedParts) -> None:
-            class_chances(self._logits_of(parts.values), out=chances[piece.chosen])
+            logits = np.add(parts.values, self._sent_intercepts(), out=parts.values)
+            class_chances(logits, out=chances[piece.chosen])
 
         yield from linear_predictions(roster, selected, self._sent_coef(), use, rounding)
         return ClassPredictions(chances, self.classes_)
@@ -208,8 +210,9 @@ class ClassificationModel(msgspec.Struct, frozen=True, tag_field="kind", tag="cl
         """Give the coefficients as they travel: of two classes one a feature, (d,); of more (n_classes, d)."""
         return self.coef_[0] if len(self.classes_) == 2 else self.coef_
 
-    def _logits_of(self, products: Floats) -> Floats:
-        return products + (self.intercept_[0] if len(self.classes_) == 2 else self.intercept_)
+    def _sent_intercepts(self) -> Floats:
+        """Give what is added to logits likewise: of two classes a number; of more (n_classes,)."""
+        return self.intercept_[0] if len(self.classes_) == 2 else self.intercept_
 
     def table(self) -> str:
         """Lay out the coefficients, and how a penalty was chosen, for people."""

@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,8 +15,10 @@ import pytest
 import colonnade as cn
 from colonnade.data.engines import Readable
 from colonnade.data.streams import PIECE_ROWS, open_rows
+from colonnade.evaluation.linear import products
+from colonnade.evaluation.windows import _fill, _Room
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS, Work
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, Work
 
 R = TypeVar("R")
 N_ROWS = 2 * BLOCK_ROWS + 100
@@ -127,3 +130,15 @@ def test_pieces_are_all_blocks_once_and_read_little_twice(
 
 def first_group(rows: Any, number: int) -> int:
     return next(place for place, group in enumerate(rows.groups) if number * BLOCK_ROWS < group.end)
+
+
+def test_memory_for_results_stays_where_it_is() -> None:
+    """A work that puts numbers into an array of this process is sent without it, and makes its own there."""
+    room = _Room(np.zeros(N_ROWS), first=BLOCK_ROWS)
+    sent = pickle.dumps(partial(_fill, products(np.array([2.0, 1.0])).make, room))
+    assert len(sent) < 1000
+    block = Block(1, np.ones((5, 2)))
+    assert pickle.loads(sent)(block).tolist() == [3.0] * 5  # noqa: S301  # our own
+    place = room.of(block)
+    assert place is not None
+    assert place.tolist() == [0.0] * 5

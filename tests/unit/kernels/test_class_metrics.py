@@ -53,6 +53,23 @@ def test_a_row_of_weight_k_is_k_copies_of_it(n_classes: int) -> None:
         np.testing.assert_allclose(getattr(ours, name), getattr(theirs, name), rtol=1e-9, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("digits", [0, 2, 12])
+def test_many_rows_are_as_one_by_one_whatever_is_equal(digits: int) -> None:
+    """More rows than are looked at together, few or many of the same logit: counts of pairs are exact."""
+    rng = np.random.default_rng(digits)
+    logits = np.round(rng.normal(size=30_000), digits)
+    codes = (rng.random(len(logits)) < probabilities(logits)).astype(np.int64)
+    found, n = class_metrics(logits, codes, np.ones(len(codes)), 2, 10), len(codes)
+    no = np.sort(logits[codes == 0])
+    wins = sum(np.searchsorted(no, logits[codes == 1], side).sum() for side in ("left", "right")) / 2
+    assert found.areas[0, 0] == pytest.approx(wins / ((codes == 1).sum() * len(no)), rel=1e-14)
+    chances = probabilities(logits)
+    assert found.cost / n == pytest.approx(metrics.log_loss(codes, chances), **CLOSE)
+    assert found.brier / n == pytest.approx(metrics.brier_score_loss(codes, chances), **CLOSE)
+    by_weight = class_metrics(logits, codes, np.full(n, 2.0), 2, 20)
+    np.testing.assert_allclose(by_weight.calibration, found.calibration * [2, 1, 1], rtol=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_variance_of_the_area_is_de_longs(seed: int) -> None:
     """By all pairs: the variance of rows' mean wins, of both classes, over how many there are."""

@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.ranks import DIGITS, ascending, each_of, firsts_of, sums_by
+from colonnade.kernels.ranks import (
+    DIGITS,
+    ROWS_AT_ONCE,
+    ascending,
+    ascending_marked,
+    each_of,
+    firsts_of,
+    groups_of,
+    sums_by,
+)
 
 N = DIGITS + 4321
 RNG = np.random.default_rng(0)
@@ -33,6 +42,35 @@ def test_many_values_are_sorted_as_by_a_stable_sort(name: str) -> None:
     order, ordered = ascending(values)
     np.testing.assert_array_equal(order, expected)
     np.testing.assert_array_equal(ordered, values[expected])
+
+
+def next_to_each_other() -> Floats:
+    """Draw values of which many differ in their last bit alone."""
+    bits = NORMAL.view(np.int64) >> 3 << 3
+    return (bits + RNG.integers(0, 4, N)).view(np.float64)
+
+
+@pytest.mark.parametrize("name", [*MANY, "next to each other", "beyond all logits", "none"])
+def test_marks_go_with_their_values_and_no_bit_is_lost(name: str) -> None:
+    more = {"next to each other": next_to_each_other(), "beyond all logits": 1e200 * NORMAL, "none": np.empty(0)}
+    values = (MANY | more)[name]
+    marks = RNG.random(len(values)) < 0.3
+    before = values.copy()
+    ordered, found = ascending_marked(values, marks)
+    np.testing.assert_array_equal(values, before)
+    np.testing.assert_array_equal(ordered, np.sort(values))
+    for mark in (True, False):
+        np.testing.assert_array_equal(ordered[found == mark], np.sort(values[marks == mark]))
+
+
+def test_pieces_are_cut_between_different_values() -> None:
+    ordered = np.sort(np.concatenate([np.full(3 * ROWS_AT_ONCE, 0.5), np.round(NORMAL, 3)]))
+    pieces = groups_of(ordered)
+    np.testing.assert_array_equal(np.concatenate([ordered[piece] for piece in pieces]), ordered)
+    assert all(ordered[piece.start - 1] < ordered[piece.start] for piece in pieces[1:])
+    assert max(piece.stop - piece.start for piece in pieces if ordered[piece.start] != 0.5) < 3 * ROWS_AT_ONCE
+    assert len(pieces) > 3
+    assert groups_of(np.empty(0)) == []
 
 
 @given(st.lists(st.integers(-3, 3), max_size=40))

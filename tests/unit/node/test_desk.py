@@ -20,7 +20,7 @@ from colonnade.errors import EngineError
 from colonnade.evaluation.applying import predicted_route
 from colonnade.evaluation.clustering import AskPartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
-from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions, products
+from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions, _products
 from colonnade.evaluation.telling import model_digest
 from colonnade.job_sheets import sheet_of
 from colonnade.kernels import selections
@@ -555,9 +555,9 @@ def test_after_a_restart_no_window_but_the_last_is_computed_again(
 
     def counting(*what: Any) -> Any:
         computed.append(1)
-        return products(*what)
+        return _products(*what)
 
-    monkeypatch.setattr("colonnade.evaluation.linear.products", counting)
+    monkeypatch.setattr("colonnade.evaluation.linear._products", counting)
     office.die_and_return()
     assert len(computed) == 1, "of the one block of the one that the server may ask for again"
     again = office.ask(3, window(1))

@@ -15,7 +15,7 @@ from colonnade.node.memory_file import KeptInFile
 from colonnade.privacy.identities import PinnedIdentity, identities_here, signing_key
 from colonnade.protocol.fingerprints import (
     FINGERPRINT_BYTES,
-    TableDigest,
+    Fingerprint,
     Tables,
     _block_digest,
     fingerprint,
@@ -135,9 +135,9 @@ def test_the_table_is_read_once_and_not_before_a_job_opens() -> None:
     assert read == ["map"]
     federation = cn.Federation(cn.split_columns(DATA[:50], LABEL[:50], [2, 1]))
     kept = [session._data._kept for session in parties_of(federation)._parties.values()]
-    assert not any(isinstance(known, TableDigest) for each in kept for known in each), "nobody asked"
+    assert not any(isinstance(known, Fingerprint) for each in kept for known in each), "nobody asked"
     federation.coreset(cn.Regression(), cn.UniformSampling(10))
-    assert all(any(isinstance(known, TableDigest) for known in each) for each in kept)
+    assert all(any(isinstance(known, Fingerprint) for known in each) for each in kept)
 
 
 A, B, C = "00000000aa", "00000000bb", "00000001bb"  # two of one key, and one of another

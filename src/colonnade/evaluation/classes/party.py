@@ -21,12 +21,13 @@ from colonnade.evaluation.delivery import Received
 from colonnade.evaluation.linear import check_classes, products, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
 from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, let_go, own_identity
-from colonnade.evaluation.windows import of_selected
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.evaluation.windows import made_of_window, of_selected
+from colonnade.kernels.arrays import Codes, Floats, Rows
 from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
-from colonnade.kernels.selections import CountedRows
+from colonnade.kernels.ranks import ROWS_AT_ONCE
+from colonnade.kernels.selections import CountedRows, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.privacy.pair_keys import SHARED
@@ -84,17 +85,21 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
     brought = _brought(state, request).parts
     if any(each.shape[1:] != request.coef.shape[:-1] for each in brought):
         raise checks.wrong(SERVER, request, "logits of other classes than its coefficients are of")
-    others = joined(brought)
-    checks.shape(SERVER, request, others, (len(rows), *request.coef.shape[:-1]))
+    n_brought = sum(map(len, brought))
+    if n_brought != len(rows):
+        shape = (n_brought, *request.coef.shape[:-1])
+        raise checks.wrong(SERVER, request, f"logits of shape {shape} for {len(rows):,} selected rows")
     state = state.but(learning=None)
     known = KnownClasses(request, request.intercepts, request.values, request.names)
     weights = weights_of(state, data, by_weight=request.by_weight)
     if data.policy.least_rows > 1:
-        model = digest(*(each.tobytes() for each in (request.coef, others)), known.digest)
+        model = digest(*(each.tobytes() for each in (request.coef, joined(brought))), known.digest)
         n_numbers = known.n_numbers(state, weights)
         state = check_told(state, data, known.told_of(model), n_numbers, by_weight=request.by_weight)
-    own = of_selected(state, data, partial(products, request.coef, False))
-    own += others
+    own, at = made_of_window(state, Window(0, state.n_places, 1), data, products(request.coef)), 0
+    for others in brought:
+        own[at : at + len(others)] += others
+        at += len(others)
     found = known.metrics(own, weights, state, data)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
 
@@ -166,8 +171,12 @@ class KnownClasses:
 
     def logits(self, products: Floats, n_rows: int) -> Floats:
         """Add intercepts to x.theta, of any shape: (m,) for two classes, else (m, K)."""
-        logits = products.reshape(n_rows, -1) + self.intercepts
-        np.clip(logits, -LARGEST_LOGIT, LARGEST_LOGIT, out=logits)
+        logits = np.empty((n_rows, len(self.intercepts)))
+        products = products.reshape(logits.shape)
+        for start in range(0, n_rows, ROWS_AT_ONCE):
+            some = slice(start, start + ROWS_AT_ONCE)
+            np.add(products[some], self.intercepts, out=logits[some])
+            np.clip(logits[some], -LARGEST_LOGIT, LARGEST_LOGIT, out=logits[some])
         return logits[:, 0] if len(self.names) == 2 else logits
 
     def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
@@ -175,11 +184,11 @@ class KnownClasses:
         logits = self.logits(products, len(weights))
         rows, first, weight = _distinct(state, weights)
         least = max(LEAST_IN_LINE, data.policy.least_rows)
-        labels = of_selected(state.but(rows=rows), data, _labels)
-        return class_metrics(logits[first], self.codes(labels, data), weight, len(self.names), least)
+        codes = of_selected(state.but(rows=rows), data, partial(_codes, *self.codes_of_labels(data)))
+        return class_metrics(logits[first], codes, weight, len(self.names), least)
 
-    def codes(self, labels: Floats, data: PartyData) -> Rows:
-        """Give the place of each label among the classes.
+    def codes_of_labels(self, data: PartyData) -> tuple[Floats, Codes]:
+        """Give the label's values, ascending, and the place of each among the classes.
 
         Whether there is another class is told of the whole table, whatever rows were selected: no choice of rows tells
         which have it.
@@ -198,9 +207,7 @@ class KnownClasses:
         known = [places.get(name, -1) for name in class_names(values, table.label_levels)]
         if -1 in known:
             raise self._unknown(known.index(-1), data)
-        # Of two classes, one look is enough.
-        found = (labels == values[-1]).view(np.int8) if len(values) == 2 else np.searchsorted(values, labels)
-        return np.take(np.array(known, dtype=np.int64), found)
+        return values, np.array(known, np.int8)
 
     def _unknown(self, place: int, data: PartyData) -> InputError:
         unseen = data.seen(None)
@@ -213,8 +220,12 @@ class KnownClasses:
         )
 
 
-def _labels(values: Floats) -> Floats:
-    return values[:, -1]
+def _codes(values: Floats, codes: Codes, rows: Floats) -> Codes:
+    """Give the code of each row's label, which is one of these values."""
+    labels = rows[:, -1]
+    # Of two values, one look is enough.
+    found = (labels == values[-1]).view(np.int8) if len(values) == 2 else np.searchsorted(values, labels)
+    return np.take(codes, found)
 
 
 def _distinct(state: PartyState, weights: Floats) -> tuple[Rows | CountedRows, Rows | slice, Floats]:

@@ -24,7 +24,7 @@ from colonnade.evaluation.masked.messages import (
 from colonnade.evaluation.masked.receiving import KeptPart, Masking, check_told, own_identity
 from colonnade.evaluation.masked.ring import WIDTH, ring_of_parts
 from colonnade.evaluation.telling import model_digest
-from colonnade.evaluation.windows import made_of_window
+from colonnade.evaluation.windows import OfRows, made_of_window
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block
 from colonnade.kernels.center_distances import CenterDistances
@@ -138,9 +138,9 @@ def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) 
     if request.coef is not None:
         check_kept(state, request.window.n_numbers)
     if request.centers is not None:
-        work = partial(distances, CenterDistances.to(request.centers, request.scale))
+        work: OfRows[np.float64] = partial(distances, CenterDistances.to(request.centers, request.scale))
     else:
-        work = partial(products, _coef(request), _takes_label_off(request, data))
+        work = products(_coef(request), less_label=_takes_label_off(request, data))
     return made_of_window(state, request.window, data, work).reshape(-1)
 
 

@@ -4,7 +4,7 @@ Rows that parties have drawn are then scored by all of them (round 3): in the cl
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -150,9 +150,10 @@ class WithReplacement:
     def weigh(self, design: Design, draw: Draw) -> Script[Coreset]:
         """Sum scores (line 7); weigh by 1 over them (line 8)."""
         scores = yield from self.sum_scores(design.roster, draw)
-        _check_copies(draw, scores, stratified=self.draws is Draws.STRATIFIED)
-        drawn = design.weigh(draw.rows, scores, float(np.sum([*draw.totals.values()])))
-        return replace(drawn, stratified=self.draws is Draws.STRATIFIED)
+        is_stratified = self.draws is Draws.STRATIFIED
+        _check_copies(draw, scores, stratified=is_stratified)
+        total = float(np.sum([*draw.totals.values()]))
+        return design.weigh(draw.rows, scores, total, stratified=is_stratified)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,6 +242,10 @@ def _check_copies(draw: Draw, scores: Floats, *, stratified: bool) -> None:
     """Require that no party drew a row more often than its scores allow; none is larger than the sum over parties."""
     for party, total in draw.totals.items():
         rows = draw.by(party)
+        # So many copies any score allows; few rows have more.
+        allowed = int(most_copies(np.zeros(1), len(rows), stratified=stratified)[0])
+        if not (rows[allowed:] == rows[:-allowed]).any():
+            continue
         firsts = first_copies(rows)
         ids, copies = rows[firsts], np.diff(firsts, append=len(rows))
         share = scores[np.searchsorted(draw.rows, ids)] / total * (1 + ROUNDING)

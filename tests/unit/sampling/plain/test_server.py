@@ -13,11 +13,12 @@ import colonnade as cn
 from colonnade.contracts import Draw, Inbox, Outbox, PartyCard, Roster
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
+from colonnade.kernels.draws import most_copies
 from colonnade.kernels.per_row import numbers_in
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.sampling import ImportanceSampling
 from colonnade.sampling.plain.messages import AskScores, DrawnRows, DrawRows, Scores, Total
-from colonnade.sampling.plain.server import SumInTheClear, add_scores, relayed, shares_of
+from colonnade.sampling.plain.server import SumInTheClear, _check_copies, add_scores, relayed, shares_of
 from colonnade.sampling.rules.clustering import ClusteringScores
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.leverage import LeverageScores
@@ -233,3 +234,19 @@ def test_the_last_bit_of_a_total_decides_nothing(totals: list[float]) -> None:
     shares = [shares_of(at) for at in (exact, np.nextafter(exact, 0), np.nextafter(exact, np.inf))]
     quotas = [np.random.default_rng(0).multinomial(1000, share).tolist() for share in shares]
     assert quotas[0] == quotas[1] == quotas[2]
+
+
+@pytest.mark.parametrize("score", [1e-9, 0.5, 40.0])
+@pytest.mark.parametrize("stratified", [True, False])
+def test_one_copy_more_than_a_score_allows_is_caught_whatever_the_score(stratified: bool, score: float) -> None:
+    """Also a score that allows no more than any does, which most rows have; as many as it allows are not."""
+    count, total = 200, 100.0
+    allowed = int(most_copies(np.array([score / total * (1 + 1e-6)]), count, stratified=stratified)[0])
+    for copies in (1, allowed, allowed + 1):
+        rows = sendable_rows(np.sort(np.append(np.full(copies, 7), np.arange(10, 10 + count - copies))))
+        draw = Draw(rows, {"bank": SignedRows("bank", rows, b"")}, {}, {"bank": total}, 0.0, 0, 0, n_draws=count)
+        if copies <= allowed:
+            _check_copies(draw, np.full(count, score), stratified=stratified)
+        else:
+            with pytest.raises(RemoteProtocolError, match=f"'bank' drew row 7 {copies} times among {count}"):
+                _check_copies(draw, np.full(count, score), stratified=stratified)
