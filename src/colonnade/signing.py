@@ -37,6 +37,17 @@ class SignedRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     signature: bytes
 
 
+class VouchedRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True, eq=False):
+    """The rows that all parties drew, one party's after another's by name; how many each did; one's signature on that.
+
+    That one has checked what each of the others signed.
+    """
+
+    rows: Rows
+    counts: Rows
+    signature: bytes
+
+
 class SignedMarks(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
     """Which rows of a window a party's column marks, a bit a row, and its signature on them."""
 
@@ -93,6 +104,13 @@ def draw_statements(sheet: bytes, view: bytes, drawn: Sequence[SignedRows]) -> l
         hashed.update(_length(party) + party + seen + _length(rows) + rows)
         texts.append(hashed.digest())
     return texts
+
+
+def vouched_statement(parties: Sequence[str], sheet: bytes, view: bytes, rows: Rows, counts: Rows) -> bytes:
+    """Give the text that a party signs to say: these rows all parties, by name, have signed to have drawn."""
+    names = digest(*(party.encode() for party in parties))
+    drawn = (each.astype("<i8", copy=False).tobytes() for each in (rows, counts))
+    return digest(PROTOCOL, b"vouched draws", sheet, view, names, *drawn)
 
 
 def _text(*parts: bytes) -> bytes:

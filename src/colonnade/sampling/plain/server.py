@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Agreed, Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
@@ -19,12 +19,14 @@ from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.possible import first_copies
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
+from colonnade.privacy.circles import NEIGHBOURS
 from colonnade.protocol import checks
-from colonnade.routes import Ask, AtMost, Hashing, Route, either, then
+from colonnade.routes import END, Ask, AtMost, Hashing, Route, either, then
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
     AskTotal,
+    AskVouched,
     DrawnRows,
     DrawRows,
     Draws,
@@ -32,6 +34,7 @@ from colonnade.sampling.plain.messages import (
     ScoreCodes,
     Scores,
     Total,
+    Vouched,
 )
 from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.rules.filled import FilledScores
@@ -39,7 +42,7 @@ from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.seeds import Seeds, count_even, even_rows
 from colonnade.sampling.weights import Design
-from colonnade.signing import SignedRows, seed_digest
+from colonnade.signing import SignedRows, VouchedRows, seed_digest
 
 # Totals are sums of n rounded numbers.
 ROUNDING = 1e-6
@@ -108,8 +111,28 @@ class Algorithm1:
         said = exchanged(roster, *before, orders, answers)
         evenly = (self.design.even_share, quotas.seeds.shared, quotas.n_even)
         draw = Draw(rows, drawn, said, told, *evenly, n_draws=self.design.size)
+        if not NEIGHBOURS.has_all(len(roster.names)):
+            draw = yield from vouched(draw)
         # Lines 7 and 8: every party scores all of them, and they are weighed.
         return (yield from self.way.weigh(self.design, draw))
+
+
+def vouched(draw: Draw) -> Script[Draw]:
+    """Let one of many parties check what all have signed to have drawn: each of the others then checks that one's word.
+
+    Else each would check a signature of every other.
+    """
+    (first, *_), drawn = sorted(draw.drawn), [each.rows for _, each in sorted(draw.drawn.items())]
+    inbox = yield {first: AskVouched(draw.of_others(first))}
+    rows, counts = sendable_rows(np.concatenate(drawn)), sendable_rows([len(each) for each in drawn])
+    return replace(draw, vouched=VouchedRows(rows, counts, checks.replies(inbox, Vouched)[first].signature))
+
+
+def vouching_route(agreed: Agreed) -> Route:
+    """Expect that question, of many parties at the first by name."""
+    names = agreed.roster.names
+    is_asked = not NEIGHBOURS.has_all(len(names)) and agreed.party == min(names)
+    return Ask(AskVouched) if is_asked else END
 
 
 class Way(Protocol):
@@ -266,9 +289,9 @@ def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
 
 
 def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
-    """Ask every party about S: it is told what the others signed to have drawn."""
+    """Ask every party about S: it is told what the others drew."""
     size, evenly = len(draw.rows), (draw.even_share, draw.even_seed)
-    return {party: kind(size, draw.of_others(party), *evenly) for party in roster.names}
+    return {party: kind(size, draw.told_to(party), *evenly) for party in roster.names}
 
 
 @dataclass(frozen=True, eq=False)
