@@ -108,7 +108,7 @@ def draw_statements(sheet: bytes, view: bytes, drawn: Sequence[SignedRows]) -> l
 
 def vouched_statement(parties: Sequence[str], sheet: bytes, view: bytes, rows: Rows, counts: Rows) -> bytes:
     """Give the text that a party signs to say: these rows all parties, by name, have signed to have drawn."""
-    names = digest(*(party.encode() for party in parties))
+    names = _text(*(party.encode() for party in parties))
     drawn = (each.astype("<i8", copy=False).tobytes() for each in (rows, counts))
     return digest(PROTOCOL, b"vouched draws", sheet, view, names, *drawn)
 

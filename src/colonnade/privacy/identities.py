@@ -109,8 +109,7 @@ class PinnedIdentity:
     @property
     def parties(self) -> tuple[str, ...]:
         """Whom it takes part with, itself included, in the order of their names; nobody all of whose pins are gone."""
-        pins = self._now()
-        return tuple(sorted(name for name in pins if name != SERVER and pins_of(pins, name)))
+        return tuple(sorted([name for name, pins in self._now().items() if pins and name != SERVER]))
 
     def now(self) -> "PinnedIdentity":
         """Look at the pins once: there are as many as parties, and as many signatures may be checked by them."""

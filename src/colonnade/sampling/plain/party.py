@@ -268,7 +268,7 @@ HANDLERS = (
     Handler(AskTotal, _answer_total, after=None, then=SCORED),
     Handler(DrawRows, _answer_draw, after=frozenset({SCORED}), then=DRAWN),
     Handler(OpenDraw, _answer_open_draw, after=None, then=DRAWN),
-    Handler(AskVouched, _answer_vouched, after=frozenset({DRAWN}), then=DRAWN, leaves_nothing=True),
+    Handler(AskVouched, _answer_vouched, after=frozenset({DRAWN}), then=DRAWN),
     Handler(AskScores, _answer_scores, after=frozenset({DRAWN}), then=SELECTED),
     Handler(AskScoreCodes, _answer_score_codes, after=frozenset({DRAWN}), then=SELECTED),
 )

@@ -3,7 +3,7 @@
 Rows that parties have drawn are then scored by all of them (round 3): in the clear here, or as another mechanism does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -111,10 +111,15 @@ class Algorithm1:
         said = exchanged(roster, *before, orders, answers)
         evenly = (self.design.even_share, quotas.seeds.shared, quotas.n_even)
         draw = Draw(rows, drawn, said, told, *evenly, n_draws=self.design.size)
-        if not NEIGHBOURS.has_all(len(roster.names)):
+        if is_vouched(roster.names):
             draw = yield from vouched(draw)
         # Lines 7 and 8: every party scores all of them, and they are weighed.
         return (yield from self.way.weigh(self.design, draw))
+
+
+def is_vouched(parties: Collection[str]) -> bool:
+    """Tell whether there are so many that one vouches for what all drew."""
+    return not NEIGHBOURS.has_all(len(parties))
 
 
 def vouched(draw: Draw) -> Script[Draw]:
@@ -131,8 +136,7 @@ def vouched(draw: Draw) -> Script[Draw]:
 def vouching_route(agreed: Agreed) -> Route:
     """Expect that question, of many parties at the first by name."""
     names = agreed.roster.names
-    is_asked = not NEIGHBOURS.has_all(len(names)) and agreed.party == min(names)
-    return Ask(AskVouched) if is_asked else END
+    return Ask(AskVouched) if is_vouched(names) and agreed.party == min(names) else END
 
 
 class Way(Protocol):
