@@ -38,13 +38,12 @@ class SignedRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 
 
 class VouchedRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True, eq=False):
-    """The rows that all parties drew, one party's after another's by name; how many each did; one's signature on that.
+    """What all parties drew, ascending, and the signature of one that has checked what each of the others signed.
 
-    That one has checked what each of the others signed.
+    Row i of the party at place j, by name, is the number j n + i, where there are n rows.
     """
 
     rows: Rows
-    counts: Rows
     signature: bytes
 
 
@@ -106,11 +105,15 @@ def draw_statements(sheet: bytes, view: bytes, drawn: Sequence[SignedRows]) -> l
     return texts
 
 
-def vouched_statement(parties: Sequence[str], sheet: bytes, view: bytes, rows: Rows, counts: Rows) -> bytes:
-    """Give the text that a party signs to say: these rows all parties, by name, have signed to have drawn."""
+def vouched_statement(parties: Sequence[str], sheet: bytes, view: bytes, rows: Rows) -> bytes:
+    """Give the text that a party signs to say: these all parties have signed to have drawn."""
     names = _text(*(party.encode() for party in parties))
-    drawn = (each.astype("<i8", copy=False).tobytes() for each in (rows, counts))
-    return digest(PROTOCOL, b"vouched draws", sheet, view, names, *drawn)
+    return digest(PROTOCOL, b"vouched draws", sheet, view, names, rows.astype("<i8", copy=False).tobytes())
+
+
+def all_drawn(drawn: Sequence[Rows], n_rows: int) -> Rows:
+    """Put together what each party drew of a table, by name, numbered so that it ascends."""
+    return np.concatenate([rows + place * n_rows for place, rows in enumerate(drawn)])
 
 
 def _text(*parts: bytes) -> bytes:

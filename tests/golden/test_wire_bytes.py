@@ -212,9 +212,7 @@ EXAMPLES: dict[str, Message] = {
     "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40]), bytes(64)),
     "ask scores": AskScores(2, (), 0.0, 5),
     "ask scores, others": AskScores(6, (SignedRows("bank", sendable_rows([3, 3, 900]), bytes(64)),), 0.25, 2**63 - 1),
-    "ask scores, vouched": AskScores(
-        3, VouchedRows(sendable_rows([900, 3, 7]), sendable_rows([1, 0, 2]), bytes(64)), 0.0, 5
-    ),
+    "ask scores, vouched": AskScores(3, VouchedRows(sendable_rows([3, 2007, 2007]), bytes(64)), 0.0, 5),
     "ask vouched": AskVouched((SignedRows("bank", sendable_rows([3, 3, 900]), bytes(64)),)),
     "vouched": Vouched(bytes(64)),
     "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),

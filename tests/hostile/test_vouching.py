@@ -91,57 +91,43 @@ def told(*victims: str) -> Callable[[Callable[[VouchedRows], VouchedRows]], Chan
     return of
 
 
-def of_party(drawn: VouchedRows, party: str) -> slice:
-    """Say where a party's rows stand."""
+def drew(drawn: VouchedRows, party: str, rows: Any) -> VouchedRows:
+    """Say that a party drew these rows in place of as many others."""
     place = NAMES.index(party)
-    start = int(drawn.counts[:place].sum())
-    return slice(start, start + int(drawn.counts[place]))
+    numbers = drawn.rows.copy()
+    (own,) = np.nonzero(numbers // N_ROWS == place)
+    numbers[own] = place * N_ROWS + np.resize(rows, len(own))
+    return msgspec.structs.replace(drawn, rows=sendable_rows(np.sort(numbers)))
 
 
 def rows_of_its_choice(drawn: VouchedRows) -> VouchedRows:
     """Say that a party drew other rows."""
-    rows = drawn.rows.copy()
-    rows[of_party(drawn, FAR)] = np.arange(drawn.counts[NAMES.index(FAR)])
-    return msgspec.structs.replace(drawn, rows=sendable_rows(rows))
-
-
-def rows_of_another(drawn: VouchedRows) -> VouchedRows:
-    """Give a party's row to the next: the rows are the same."""
-    counts = drawn.counts.copy()
-    place = int(np.flatnonzero(counts[20:])[0]) + 20
-    counts[place] -= 1
-    counts[place + 1] += 1
-    return msgspec.structs.replace(drawn, counts=sendable_rows(counts))
+    return drew(drawn, FAR, [0, 1])
 
 
 def other_rows_of_the_victim(drawn: VouchedRows) -> VouchedRows:
     """Say that the victim drew other rows."""
-    rows = drawn.rows.copy()
-    rows[of_party(drawn, VICTIM)] = np.arange(drawn.counts[NAMES.index(VICTIM)])
-    return msgspec.structs.replace(drawn, rows=sendable_rows(rows))
+    return drew(drawn, VICTIM, [0, 1])
 
 
-def counted(**at: int) -> Callable[[VouchedRows], VouchedRows]:
-    """Count the rows of two parties otherwise."""
+def rows_of_another(drawn: VouchedRows) -> VouchedRows:
+    """Give a party's rows to the next: those of all are the same."""
+    numbers = drawn.rows + N_ROWS * (drawn.rows // N_ROWS == NAMES.index(FAR))
+    return msgspec.structs.replace(drawn, rows=sendable_rows(np.sort(numbers)))
+
+
+def one_more(number: int) -> Callable[[VouchedRows], VouchedRows]:
+    """Name a row that is none, or of nobody."""
 
     def change(drawn: VouchedRows) -> VouchedRows:
-        counts = drawn.counts.copy()
-        counts[1], counts[2] = at["second"], at["third"]
-        return msgspec.structs.replace(drawn, counts=sendable_rows(counts))
+        return msgspec.structs.replace(drawn, rows=sendable_rows(np.sort([*drawn.rows[1:], number])))
 
     return change
 
 
-def of_fewer(drawn: VouchedRows) -> VouchedRows:
-    """Leave out a party."""
-    return msgspec.structs.replace(drawn, counts=drawn.counts[:-1])
-
-
-def outside(drawn: VouchedRows) -> VouchedRows:
-    """Name a row that is none."""
-    rows = drawn.rows.copy()
-    rows[-1] = N_ROWS
-    return msgspec.structs.replace(drawn, rows=sendable_rows(rows))
+def backwards(drawn: VouchedRows) -> VouchedRows:
+    """Tell them in another order."""
+    return msgspec.structs.replace(drawn, rows=sendable_rows(drawn.rows[::-1]))
 
 
 NOT_VOUCHED = f"draws that '{FIRST}' did not vouch for in this job"
@@ -160,11 +146,11 @@ def test_rows_that_nobody_vouched_for_are_not_scored(way: str) -> None:
     [
         (rows_of_another, NOT_VOUCHED),
         (other_rows_of_the_victim, "other rows of this party than it drew"),
-        (counted(second=-1, third=9), f"rows that are not those of {COUNT} parties"),
-        (counted(second=1 << 62, third=1 << 62), f"rows that are not those of {COUNT} parties"),
-        (counted(second=200, third=200), f"rows that are not those of {COUNT} parties"),
-        (of_fewer, f"rows that are not those of {COUNT} parties"),
-        (outside, f"row ids outside 0..{N_ROWS - 1}"),
+        (one_more(-1), "row ids that do not ascend"),
+        (one_more(COUNT * N_ROWS), "row ids that do not ascend"),
+        (one_more(1 << 62), "row ids that do not ascend"),
+        (backwards, "row ids that do not ascend"),
+        (lambda drawn: msgspec.structs.replace(drawn, rows=drawn.rows[:0]), "other rows of this party than it drew"),
     ],
 )
 def test_draws_are_told_as_they_were_vouched_for(change: Any, why: str) -> None:
@@ -232,7 +218,7 @@ def test_nobody_elses_word_counts(voucher: str) -> None:
         session = wire.sessions[voucher]
         state, identity = session.state, session._data.known()
         view = view_digest(state, session._data.seen(state.view))
-        statement = vouched_statement(identity.parties, state.sheet, view, drawn.rows, drawn.counts)
+        statement = vouched_statement(identity.parties, state.sheet, view, drawn.rows)
         return msgspec.structs.replace(drawn, signature=identity.sign(statement))
 
     wire.change = told(VICTIM)(vouched_by)
@@ -263,8 +249,7 @@ def vouched_of(request: AskScores) -> AskScores:
     """Put a list without anybody's word in the place of what others signed."""
     assert not isinstance(request.others, VouchedRows)
     rows = np.concatenate([each.rows for each in request.others])
-    counts = [len(each.rows) for each in request.others]
-    return msgspec.structs.replace(request, others=VouchedRows(sendable_rows(rows), sendable_rows(counts), bytes(64)))
+    return msgspec.structs.replace(request, others=VouchedRows(sendable_rows(np.sort(rows)), bytes(64)))
 
 
 @pytest.mark.parametrize(

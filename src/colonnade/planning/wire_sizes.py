@@ -110,18 +110,12 @@ def _by_scores(
     if is_vouched(shares) and card.name == min(shares):
         yield from _sent(card.name, AskVouched(relayed), Vouched(A_SIGNATURE))
         yield MessageSize(AskVouched.phase, card.name, ids)
-    told = _vouched(n, quotas) if is_vouched(shares) else relayed
+    told = VouchedRows(no_rows, A_SIGNATURE) if is_vouched(shares) else relayed
+    ids = _ids(n * len(shares), sum(quotas.values())) if is_vouched(shares) else ids
     yield from _sent(
         card.name, AskDistinctCodes(n_rows, told, 1 / 3, A_SEED, size), DistinctCodes(n_rows, coded, 1 / 3)
     )
-    if not is_vouched(shares):
-        yield MessageSize(AskDistinctCodes.phase, card.name, ids)
-
-
-def _vouched(n_rows: int, quotas: dict[str, int]) -> VouchedRows:
-    """Put rows that do not ascend in the place of those that will be drawn."""
-    rows = np.where(np.arange(sum(quotas.values())) % 2, 0, n_rows - 1)
-    return VouchedRows(sendable_rows(rows), sendable_rows([quotas[name] for name in sorted(quotas)]), A_SIGNATURE)
+    yield MessageSize(AskDistinctCodes.phase, card.name, ids)
 
 
 def _ids(n_rows: int, size: int) -> float:

@@ -46,6 +46,7 @@ from colonnade.sampling.size import MAX_SIZE
 from colonnade.signing import (
     SignedRows,
     VouchedRows,
+    all_drawn,
     digest,
     draw_statement,
     draw_statements,
@@ -213,9 +214,8 @@ def _answer_vouched(state: PartyState, request: AskVouched, data: PartyData) -> 
     _signed_rows(state, request, request.others, data)
     identity = data.known()
     drawn = {each.party: each.rows for each in request.others} | {identity.name: state.selected()}
-    ordered = [drawn[party] for party in identity.parties]
-    counts = np.array([len(each) for each in ordered])
-    return state, Vouched(identity.sign(_vouched_statement(state, identity, np.concatenate(ordered), counts, data)))
+    rows = all_drawn([drawn[party] for party in identity.parties], data.table.n_rows)
+    return state, Vouched(identity.sign(_vouched_statement(state, identity, rows, data)))
 
 
 def _vouched_rows(state: PartyState, request: Message, told: VouchedRows, data: PartyData) -> Rows:
@@ -224,25 +224,22 @@ def _vouched_rows(state: PartyState, request: Message, told: VouchedRows, data: 
     The server alone gets no such word for other rows than were drawn. With that party's help it does; but then, with
     any party's: that one could say that it drew them.
     """
-    identity, rows, counts = data.known(), told.rows, told.counts
-    parties, n_rows = identity.parties, data.table.n_rows
+    identity, n_rows = data.known(), data.table.n_rows
+    parties = identity.parties
     if NEIGHBOURS.has_all(len(parties)) or state.joint_key is not None:
         raise checks.wrong(SERVER, request, "a party's word for others' draws, where each of them has signed its own")
-    if len(counts) != len(parties) or counts.min() < 0 or counts.max() > len(rows) or counts.sum() != len(rows):
-        raise checks.wrong(SERVER, request, f"{len(rows)} rows that are not those of {len(parties)} parties")
-    if rows.size and not 0 <= rows.min() <= rows.max() < n_rows:
-        raise checks.wrong(SERVER, request, f"row ids outside 0..{n_rows - 1}")
-    place = parties.index(identity.name)
-    start = int(counts[:place].sum())
-    if not np.array_equal(rows[start : start + counts[place]], state.selected()):
+    checks.row_ids(SERVER, request, told.rows, len(parties) * n_rows)
+    first = parties.index(identity.name) * n_rows
+    start, stop = np.searchsorted(told.rows, [first, first + n_rows])
+    if not np.array_equal(told.rows[start:stop] - first, state.selected()):
         raise checks.wrong(SERVER, request, "other rows of this party than it drew")
-    if not identity.is_signed(parties[0], _vouched_statement(state, identity, rows, counts, data), told.signature):
+    if not identity.is_signed(parties[0], _vouched_statement(state, identity, told.rows, data), told.signature):
         raise checks.wrong(SERVER, request, f"draws that {parties[0]!r} did not vouch for in this job")
-    return rows
+    return told.rows % n_rows
 
 
-def _vouched_statement(state: PartyState, identity: Identity, rows: Rows, counts: Rows, data: PartyData) -> bytes:
-    return vouched_statement(identity.parties, state.sheet, view_digest(state, data), rows, counts)
+def _vouched_statement(state: PartyState, identity: Identity, rows: Rows, data: PartyData) -> bytes:
+    return vouched_statement(identity.parties, state.sheet, view_digest(state, data), rows)
 
 
 def check_even(request: AskScores) -> None:

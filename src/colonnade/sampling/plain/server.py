@@ -42,7 +42,7 @@ from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.seeds import Seeds, count_even, even_rows
 from colonnade.sampling.weights import Design
-from colonnade.signing import SignedRows, VouchedRows, seed_digest
+from colonnade.signing import SignedRows, VouchedRows, all_drawn, seed_digest
 
 # Totals are sums of n rounded numbers.
 ROUNDING = 1e-6
@@ -112,7 +112,7 @@ class Algorithm1:
         evenly = (self.design.even_share, quotas.seeds.shared, quotas.n_even)
         draw = Draw(rows, drawn, said, told, *evenly, n_draws=self.design.size)
         if is_vouched(roster.names):
-            draw = yield from vouched(draw)
+            draw = yield from vouched(draw, roster.n_rows)
         # Lines 7 and 8: every party scores all of them, and they are weighed.
         return (yield from self.way.weigh(self.design, draw))
 
@@ -122,15 +122,15 @@ def is_vouched(parties: Collection[str]) -> bool:
     return not NEIGHBOURS.has_all(len(parties))
 
 
-def vouched(draw: Draw) -> Script[Draw]:
+def vouched(draw: Draw, n_rows: int) -> Script[Draw]:
     """Let one of many parties check what all have signed to have drawn: each of the others then checks that one's word.
 
     Else each would check a signature of every other.
     """
-    (first, *_), drawn = sorted(draw.drawn), [each.rows for _, each in sorted(draw.drawn.items())]
+    first, drawn = min(draw.drawn), [each.rows for _, each in sorted(draw.drawn.items())]
     inbox = yield {first: AskVouched(draw.of_others(first))}
-    rows, counts = sendable_rows(np.concatenate(drawn)), sendable_rows([len(each) for each in drawn])
-    return replace(draw, vouched=VouchedRows(rows, counts, checks.replies(inbox, Vouched)[first].signature))
+    signature = checks.replies(inbox, Vouched)[first].signature
+    return replace(draw, vouched=VouchedRows(sendable_rows(all_drawn(drawn, n_rows)), signature))
 
 
 def vouching_route(agreed: Agreed) -> Route:

@@ -1,6 +1,6 @@
 """A party's side of a secure sum of scores: makes a key, masks its scores, compares what it saw with the others."""
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,14 +77,14 @@ def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> 
     kept, ring = _check_asked(state, request, data), _ring(request, MOST_LOG * MARGIN, data)
     rows, state = all_distinct(replace(state, rows=kept.own), request, request.n_draws, data)
     scores = data.scores(state.rule)
-    _check_quotas(request, len(kept.own), scores, _identity(data).parties)
+    _check_quotas(request, len(kept.own), scores, data)
     state = _check_summed(state, len(kept.own), ring, data)
     logs = log_of(np.minimum(1.0, factor_of(state, request) * scores[rows]))
     purpose = logs_at(request.rate)
     return _masked(state, request, data, Summed(purpose, kept, ring, rows, np.where(logs > MOST_LOG, np.inf, logs)))
 
 
-def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow, parties: Sequence[str]) -> None:
+def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow, data: PartyData) -> None:
     """Require that this party drew at the rate that all were told, and that the others drew, too.
 
     Who draws few rows, or none, adds next to nothing to a sum: it would be the logarithms of the rest.
@@ -92,16 +92,16 @@ def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow, parties: S
     due = min(request.rate * float(scores.sum()), float(np.count_nonzero(scores)))
     if not abs(n_own - due) <= 1 + ROUNDING * due:
         raise checks.wrong(SERVER, request, f"a draw of {n_own} rows, where {due:g} are due to this party's scores")
-    for party, count in _counts(request.others, parties):
-        if n_own and not count:
-            raise checks.wrong(SERVER, request, f"no rows of {party!r}, whose part of each sum would be nothing")
+    for party in _idle(request.others, data) if n_own else ():
+        raise checks.wrong(SERVER, request, f"no rows of {party!r}, whose part of each sum would be nothing")
 
 
-def _counts(told: tuple[SignedRows, ...] | VouchedRows, parties: Sequence[str]) -> Iterable[tuple[str, int]]:
-    """Say how many rows others drew; what is vouched for has this party's own, too."""
-    if isinstance(told, VouchedRows):
-        return zip(parties, told.counts.tolist(), strict=True)
-    return ((each.party, len(each.rows)) for each in told)
+def _idle(told: tuple[SignedRows, ...] | VouchedRows, data: PartyData) -> list[str]:
+    """Name those that drew nothing."""
+    if isinstance(told, tuple):
+        return [each.party for each in told if not len(each.rows)]
+    drew = set((told.rows // data.table.n_rows).tolist())
+    return [party for place, party in enumerate(_identity(data).parties) if place not in drew]
 
 
 @dataclass(frozen=True)
