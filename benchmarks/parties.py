@@ -64,10 +64,10 @@ def gram_arithmetic(n_parties: int, n_columns: int, n_rows: int) -> None:
     """
     words, n_all = ManyWords(bytes(32), b"benchmark"), n_columns * n_parties
     own = words.line(0, n_columns * n_rows).reshape(n_columns, LIMBS, n_rows)
+    counts = [min(COLUMNS_AT_ONCE, n_all - start) for start in range(n_columns, n_all, COLUMNS_AT_ONCE)]
     for _ in range(n_parties):
-        for start in range(n_columns, n_all, COLUMNS_AT_ONCE):
-            count = min(COLUMNS_AT_ONCE, n_all - start)
-            limb_products(words.line(start * n_rows, count * n_rows).reshape(count, LIMBS, n_rows), own)
+        for count, piece in zip(counts, words.pieces([count * n_rows for count in counts]), strict=True):
+            limb_products(piece.reshape(count, LIMBS, n_rows), own)
     shares = words.line(0, n_all * n_rows).reshape(n_all, LIMBS, n_rows)
     for end in range(n_columns, n_all, n_columns):
         limb_products(shares[end - n_columns : end], shares[end:])

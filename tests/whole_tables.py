@@ -16,4 +16,4 @@ def read_whole(data: object, *choose: Any, **given: Any) -> Any:
 def held(table: Table) -> Floats:
     """Give the values of a table that is held in memory."""
     assert isinstance(table, ArrayTable)
-    return table.values
+    return table.values[:]

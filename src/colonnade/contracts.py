@@ -160,6 +160,10 @@ class Table(Protocol):
         """What the label's values 0, 1, ... are called where the label is text, in their order; None of numbers."""
 
     @property
+    def labels(self) -> "Table":
+        """The same rows with the label last, and no more columns before it than come with it at no cost."""
+
+    @property
     def key_digest(self) -> bytes | None:
         """Digest of the column that identifies rows, in row order, or None."""
 
@@ -385,6 +389,8 @@ class Agreed:
         On how many rows is learned, at most and at least.
     scored : bool
         Whether rows were scored before in the run, as they are for this draw.
+    takes_all : bool
+        Whether all rows that count are taken, and none drawn.
     """
 
     roster: Roster
@@ -394,6 +400,7 @@ class Agreed:
     size: int
     least: int
     scored: bool = False
+    takes_all: bool = False
 
     @property
     def place(self) -> int:

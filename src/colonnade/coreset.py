@@ -1,6 +1,7 @@
 """A coreset: a weighted multiset of rows that stands for all of them (paper, Problem 1)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -11,11 +12,13 @@ from colonnade.cells import html_table
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.linear import LinearProblem, reduce_rows
+from colonnade.kernels.selections import CountedRows, ListedRows, Selection
 
 # The sampler's name where the caller made the coreset.
 GIVEN = "given"
 # And where it has all rows.
 ALL_ROWS = "AllRows()"
+LISTED = ("rows", "weights")
 
 
 class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +71,7 @@ class Coreset:
     """Rows and weights, with where they came from.
 
     The rows are a multiset in ascending order: a row drawn twice is listed twice, each time with its weight. Distinct
-    draws list each once.
+    draws list each once. Where all rows were taken, `rows` and `weights` are listed when somebody looks at them.
 
     Parameters
     ----------
@@ -141,16 +144,66 @@ class Coreset:
         if not (np.isfinite(self.total_weight) and self.total_weight > 0):
             raise InputError(f"total_weight must be positive, got {self.total_weight}. Pass the weight of all rows.")
 
+    @classmethod
+    def of_all(cls, counted: CountedRows, alignment: str | None = None) -> "Coreset":
+        """Make the one of all rows that count, each weighing what it counts; nothing is listed."""
+        made = object.__new__(cls)
+        made.__dict__.update({each.name: each.default for each in fields(cls) if each.name not in LISTED})
+        made.__dict__.update(
+            n_rows=counted.n_rows,
+            total_weight=counted.weight,
+            sampler=ALL_ROWS,
+            alignment=alignment,
+            selection=counted,
+        )
+        return made
+
+    def __getattr__(self, name: str) -> Any:
+        """List what `of_all` did not."""
+        counted = self.__dict__.get("selection")
+        if name not in LISTED or not isinstance(counted, CountedRows):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__[name] = listed = counted.ids if name == "rows" else counted.weights
+        listed.flags.writeable = False
+        return listed
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The rows and what they weigh; all rows that count are not listed in it."""
+        return ListedRows(self.rows, self.weights)
+
+    def listed(self) -> "Coreset":
+        """Give the same as a list of rows, as parties have it that were told which."""
+        return replace(self) if isinstance(self.selection, CountedRows) else self
+
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.selection)
+
+    @property
+    def n_distinct(self) -> int:
+        """How many different rows there are."""
+        return len(self) if isinstance(self.selection, CountedRows) else len(np.unique(self.rows))
+
+    @property
+    def largest_weight(self) -> float:
+        """What the heaviest row weighs."""
+        return self.selection.largest_weight
+
+    @property
+    def weight_sum(self) -> float:
+        """What all weigh together: an estimate of the weight of all rows."""
+        return self.selection.weight
+
+    def __repr__(self) -> str:
+        return f"Coreset({len(self):,} of {self.n_rows:,} rows, total_weight={self.total_weight:g}, {self.sampler})"
 
     def _repr_html_(self) -> str:
         facts = [
             ("rows", f"{len(self):,} of {self.n_rows:,}"),
-            ("distinct rows", f"{len(np.unique(self.rows)):,}"),
+            ("distinct rows", f"{self.n_distinct:,}"),
             ("as steady as", f"{self.effective_size:,.0f} equal weights"),
-            ("weights", f"{self.weights.min():.4g} to {self.weights.max():.4g}"),
-            ("sum of weights", f"{self.weights.sum():,.0f}, of {self.total_weight:,.0f}"),
+            ("weights", f"{self.selection.least_weight:.4g} to {self.largest_weight:.4g}"),
+            ("sum of weights", f"{self.weight_sum:,.0f}, of {self.total_weight:,.0f}"),
             ("drawn by", self.sampler),
         ]
         return html_table("Coreset", (), facts, ())
@@ -158,7 +211,7 @@ class Coreset:
     @property
     def effective_size(self) -> float:
         """Kish's effective sample size, (sum w)^2 / sum w^2: how many equal weights would be as steady."""
-        return float(self.weights.sum() ** 2 / np.square(self.weights).sum())
+        return self.weight_sum**2 / self.selection.squared_weight
 
 
 def _owned(array: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:

@@ -28,6 +28,7 @@ from colonnade.evaluation.applying import (
 )
 from colonnade.evaluation.telling import TOLD, TOLD_CLASSES, model_digest
 from colonnade.kernels.classes import MOST_CLASSES
+from colonnade.kernels.selections import CountedRows
 from colonnade.options import learn_types
 from colonnade.protocol.preparing import prepare_route
 from colonnade.protocol.sheet import JobSheet, sheet_party
@@ -82,7 +83,7 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         split=words_of(what.get("split")),
         seed=shared_seed(seed),
         draws=tuple(DrawSeeds(each.shared, each.digests(roster.names)) for each in draws),
-        coreset=None if coreset is None else (rows_digest(coreset.rows), len(coreset)),
+        coreset=None if coreset is None else (_digest_of_rows(coreset), len(coreset)),
         model=None if model is None else tuple(map(model_digest, model.parts(roster).values())),
         chosen=chosen,
         size=size,
@@ -91,6 +92,10 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         branches=what.get("branches"),
         options=what.get("options", {}) | (_of_model(model) if verb == "evaluate" else {}),
     )
+
+
+def _digest_of_rows(coreset: Coreset) -> bytes:
+    return rows_digest(coreset.selection if isinstance(coreset.selection, CountedRows) else coreset.rows)
 
 
 def pilot_dithers(roster: Roster, shared: int) -> list[int]:
@@ -190,7 +195,7 @@ class _Reader:
         if self.roster.weight_party is not None or isinstance(self.split, SplitBy):
             return None
         weights = counted(self.sheet.rows, "train", self.split, None, None)
-        return self.sheet.rows if weights is None else int(np.count_nonzero(weights))
+        return self.sheet.rows if weights is None else weights.n_positive
 
     def view(self, side: Side = "train") -> Route:
         """Expect the view of the task, of rows on one side of the split."""
@@ -247,7 +252,7 @@ class _Reader:
             agreed = replace(agreed, least=1)
         if size is None:
             most, least = (agreed.size, 1) if self.n_counted is None else (self.n_counted, self.n_counted)
-            agreed = replace(agreed, size=most, least=least)
+            agreed = replace(agreed, size=most, least=least, takes_all=True)
         told = TOLD_CLASSES if may_be_logistic(self.task) and isinstance(self.task, LogisticTask) else TOLD
         return then(source, solver.route(self.task, agreed), told)
 

@@ -17,17 +17,19 @@ from colonnade.contracts import PartyCard, Roster, ScoreRule
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.disclosure import Disclosure
-from colonnade.errors import RemoteProtocolError, UnsupportedError
+from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
 from colonnade.findings import NOTHING_FOUND, Findings
 from colonnade.job_sheets import words_of
+from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER, Ledger
 from colonnade.node.identity_files import read_pins
 from colonnade.privacy.identities import is_signed
 from colonnade.protocol.fingerprints import Tables
+from colonnade.protocol.hello import MAX_ROWS
 from colonnade.protocol.sheet import read_sheet, sheet_party
-from colonnade.protocol.splits import AnySplit, SplitBy, counted
+from colonnade.protocol.splits import AnySplit, SplitBy, counted, held_out_by_seed
 from colonnade.run_words import run_in_words
-from colonnade.sampling import AnySampler, ImportanceSampling
+from colonnade.sampling import AllRows, AnySampler, ImportanceSampling
 from colonnade.sampling.committed.spot_check import SpotCheck, spot_check
 from colonnade.sampling.rules.integers import IntegerScores
 from colonnade.sampling.weights import Design
@@ -42,6 +44,8 @@ from colonnade.text_tables import paragraphs
 M = TypeVar("M")
 T = TypeVar("T")
 CORESET, LEDGER, EVIDENCE, FINDINGS = "coreset.arrow", "ledger.json", "evidence.json", "findings.json"
+# Rows and weights, 16 bytes together, that a file has at most to be read again.
+MOST_LISTED = (storage.MAX_ARROW_BYTES - (1 << 16)) // 16
 # Fields of a run that may be found when they are first read.
 LAZY = ("precision", "errors")
 RUN = Layout(
@@ -49,8 +53,8 @@ RUN = Layout(
     "Run.save or `fit --out`",
     "run.json",
     frozenset({CORESET, LEDGER, EVIDENCE, FINDINGS, MODEL.record, LINES}),
-    oldest=2,
-    newest=2,
+    oldest=2,  # which lists all rows, too, where all were taken
+    newest=3,
 )
 
 
@@ -168,14 +172,13 @@ class Run(Generic[M]):
 
         Facts are the `cost` on the coreset, `epochs` of `Saga` and `cells` of `DistDim`, and what a plan had foreseen.
         """
-        weights = self.coreset.weights
         return {
             "size": len(self.coreset),
-            "distinct_rows": len(np.unique(self.coreset.rows)),
+            "distinct_rows": self.coreset.n_distinct,
             "effective_size": self.coreset.effective_size,
-            "weight_sum": float(weights.sum()),
+            "weight_sum": self.coreset.weight_sum,
             "total_weight": self.coreset.total_weight,
-            "largest_weight": float(weights.max()),
+            "largest_weight": self.coreset.largest_weight,
             **self.facts,
         }
 
@@ -461,22 +464,34 @@ def _files(run: Run[Any]) -> dict[str, bytes]:
     return {
         RUN.record: storage.json_bytes(_record(run)),
         LEDGER: run.ledger.to_json().encode(),
-        CORESET: storage.arrow_bytes({"row": run.coreset.rows, "weight": run.coreset.weights}),
+        **({} if _is_implied(run) else {CORESET: _listed(run.coreset)}),
         **({} if run.coreset.evidence is None else {EVIDENCE: msgspec.json.encode(run.coreset.evidence)}),
         **({} if run.findings == NOTHING_FOUND else {FINDINGS: storage.json_bytes(run.findings)}),
         **({} if run.model is None else run.model.files()),
     }
 
 
-def _read(folder: Folder) -> Run[Any]:
-    record: _Record = storage.read_record(folder, RUN, _Record)
-    if not record.parties:
-        raise ValueError("it names no parties")
-    if record.errors is not None and not record.errors.is_for(len(Roster(record.parties).feature_names)):
-        raise ValueError("its standard errors are not one a coefficient")
-    drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
+def _is_implied(run: Run[Any]) -> bool:
+    """Tell whether rows and weights follow from the record: all rows, or all that a seed does not hold out."""
+    by_column = isinstance(run.split, SplitBy) or run.roster.weight_party is not None
+    return run.sampler == AllRows() and not by_column
+
+
+def _listed(coreset: Coreset) -> bytes:
+    if len(coreset) > MOST_LISTED:
+        raise InputError(
+            f"The run's {len(coreset):,} rows and weights would not be read again: {MOST_LISTED:,} are the most. Save "
+            "the model: run.model.save(...)."
+        )
+    return storage.arrow_bytes({"row": coreset.rows, "weight": coreset.weights})
+
+
+def _read_coreset(folder: Folder, record: _Record) -> Coreset:
     alignment = None if record.tables is None else record.tables.alignment
-    coreset = Coreset(
+    if record.sampler == AllRows() and not os.path.lexists(folder / CORESET):
+        return Coreset.of_all(_implied(record), alignment)
+    drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
+    return Coreset(
         drawn["row"],
         drawn["weight"],
         record.n_rows,
@@ -489,6 +504,27 @@ def _read(folder: Folder) -> Run[Any]:
         record.distinct,
         record.stratified,
     )
+
+
+def _implied(record: _Record) -> CountedRows:
+    """Give all rows that count, of a run that does not list them."""
+    if not 1 <= record.n_rows <= MAX_ROWS:
+        raise ValueError(f"it has {record.n_rows} rows, outside 1..{MAX_ROWS}")
+    if isinstance(record.split, SplitBy) or Roster(record.parties).weight_party is not None:
+        raise ValueError(f"{CORESET} is not there, and a party's column says which rows count")
+    weights = None if record.split is None else held_out_by_seed(record.n_rows, record.split, "train")
+    if weights is not None and not weights.n_positive:
+        raise ValueError("all of its rows are held out")
+    return CountedRows(record.n_rows, weights)
+
+
+def _read(folder: Folder) -> Run[Any]:
+    record: _Record = storage.read_record(folder, RUN, _Record)
+    if not record.parties:
+        raise ValueError("it names no parties")
+    if record.errors is not None and not record.errors.is_for(len(Roster(record.parties).feature_names)):
+        raise ValueError("its standard errors are not one a coefficient")
+    coreset = _read_coreset(folder, record)
     model = read_model(folder) if record.has_model else None
     return Run(
         record.task,
@@ -496,7 +532,7 @@ def _read(folder: Folder) -> Run[Any]:
         record.solver,
         record.split,
         record.seed,
-        Roster(record.parties, alignment),
+        Roster(record.parties, coreset.alignment),
         coreset,
         model,
         record.facts,

@@ -235,7 +235,7 @@ class Runtime:
         if evidence is not None and what["sampler"] is not None:  # not of a coreset that was made before
             evidence = msgspec.structs.replace(evidence, sheet=msgspec.msgpack.encode(self._sheet(verb, what)))
             learned = replace(learned, coreset=replace(learned.coreset, evidence=evidence))
-        if self.roster.alignment is not None:
+        if self.roster.alignment not in (None, learned.coreset.alignment):
             learned = replace(learned, coreset=replace(learned.coreset, alignment=self.roster.alignment))
         sampler, solver = learned.chosen or (what["sampler"], what.get("solver"))
         if isinstance(learned.model, msgspec.Struct) and hasattr(learned.model, "learned_from_"):

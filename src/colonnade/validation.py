@@ -15,7 +15,7 @@ from colonnade.data.parties import Party
 from colonnade.diagnostics.certifying import AuditSubject
 from colonnade.errors import AlignmentError, AssumptionWarning, DisclosureWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Rows
-from colonnade.kernels.possible import first_copies
+from colonnade.messages import MAX_NUMBERS
 from colonnade.options import whole_number
 from colonnade.planning.records import Plan
 from colonnade.privacy.primitives import check_available
@@ -58,6 +58,7 @@ def check_job(
         sampler.check(task, roster, run_by)
     if isinstance(coreset, Coreset):
         _check_same_rows(coreset, roster, "coreset")
+        _check_sendable(coreset)
         _warn_of_other_task(task, coreset)
     if isinstance(solver, AnySolver):
         solver.check(task, roster, run_by)
@@ -80,7 +81,7 @@ def warn_of_few_rows(run: Run[M]) -> Run[M]:
     """Warn where a model was learned on no more distinct rows than it has coefficients, and give the run."""
     if not isinstance(run.task, LinearTask | LogisticTask):
         return run
-    distinct, learned = len(first_copies(np.sort(run.coreset.rows))), _n_coefficients(run.task, run.roster)
+    distinct, learned = run.coreset.n_distinct, _n_coefficients(run.task, run.roster)
     if distinct <= learned:
         but = "but for the penalty, " if _is_penalised(run.task) else ""
         warnings.warn(
@@ -211,6 +212,15 @@ def check_held_out(learned_from: Tables | None, split: object, roster: Roster) -
         "model was learned, or these are other tables. Leave out the split, and all rows count; changed='allow' takes "
         'the split as it is (--changed allow, or changed = "allow" in a [[job]]).'
     )
+
+
+def _check_sendable(coreset: Coreset) -> None:
+    """Require no more rows than one message lists to the parties."""
+    if len(coreset) > MAX_NUMBERS:
+        raise InputError(
+            f"The coreset has {len(coreset):,} rows, and {MAX_NUMBERS:,} are the most that can be listed to parties. "
+            "Where it is all rows that count, pass sampler=AllRows() and the same split in its place."
+        )
 
 
 def _check_same_rows(coreset: Coreset, roster: Roster, what: str) -> None:

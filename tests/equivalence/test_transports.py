@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import colonnade as cn
+from colonnade.kernels import selections
+from colonnade.solvers import central
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 from network_trial import federation_in_threads
@@ -290,3 +292,22 @@ def test_errors_are_the_same_too(transport: Any) -> None:
     assert caught.value.party == "guarded"
     again = federation.coreset(cn.Regression(), cn.ImportanceSampling(size=10))
     assert len(again.coreset) == 10, "a refusal leaves the federation usable"
+
+
+def test_all_rows_in_windows_are_the_same_rows_over_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(central, "MAX_NUMBERS", 60_000)
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    values = np.random.default_rng(0).normal(size=(40_000, 5))
+    ways: dict[str, Any] = {"sampler": cn.AllRows(), "solver": cn.Central(), "split": cn.HoldOut(0.2)}
+
+    def parties() -> list[cn.Party]:
+        return [cn.Party("bank", values[:, :2]), cn.Party("shop", values[:, 2:4], label=values[:, 4])]
+
+    here = cn.Federation(parties()).fit(cn.Regression(), **ways)
+    with federation_in_threads(tmp_path, parties()) as apart:
+        run = apart.fit(cn.Regression(), **ways)
+    assert numbers(run) == numbers(here)
+    assert run.ledger == here.ledger
+    assert [entry.kind for entry in run.ledger].count("Columns") == 2 * 3

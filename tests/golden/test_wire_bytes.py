@@ -120,7 +120,7 @@ from colonnade.sampling.secure.messages import (
 )
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.signing import SignedMarks, SignedRows, SignedWeights, VouchedRows
-from colonnade.solvers.central import AskColumns, Columns
+from colonnade.solvers.central import AskColumns, AskColumnWindow, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
 from colonnade.solvers.finer_rows import AskFinerClassRows, AskFinerRows, FinerRows
 from colonnade.solvers.gram.ckks.messages import (
@@ -258,6 +258,7 @@ EXAMPLES: dict[str, Message] = {
     "use rows, all the same": UseRows(sendable_rows([5] * 9)),
     "ready": Ready(),
     "ask columns": AskColumns(with_label=True),
+    "ask column window": AskColumnWindow(with_label=True, first=0, stop=16384, n_columns=11),
     "columns": Columns(sendable_floats(np.arange(6.0).reshape(3, 2)), sendable_floats([1.0, 2.0, 3.0])),
     "columns without label": Columns(sendable_floats(np.empty((2, 0))), None),
     "ask whitened columns": AskWhitenedColumns(0.5, seed=5),

@@ -11,11 +11,14 @@ import pytest
 
 import colonnade as cn
 from colonnade.errors import InputError
+from colonnade.kernels import selections
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.node.files import DAY_LIMITS, read_party_file
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
-from colonnade.solvers.central import AskColumns, Columns
+from colonnade.solvers import central
+from colonnade.solvers.central import AskColumns, AskColumnWindow, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
 from colonnade.tasks.jobs import learn
 from hostile_trial import N_ROWS, HostileServer, hostile_server, made_parties, turned_away
@@ -52,6 +55,20 @@ def test_at_the_usual_level_no_large_table_is_told_in_a_day(tmp_path: Path) -> N
     most = DAY_LIMITS["usual"]["rows"]
     with hostile_server(tmp_path, made_parties(most + 1)) as server:
         turned_away(lambda: all_rows(server), f"limits replies to {most:,} rows a day")
+        assert server.disclosed() == set()
+
+
+def test_windows_of_a_large_table_are_judged_by_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first would be within a day's rows, and so would each of them."""
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    monkeypatch.setattr(central, "MAX_NUMBERS", BLOCK_ROWS)
+    n_rows = max(DAY_LIMITS["usual"]["rows"] + 1, 2 * BLOCK_ROWS)
+    with hostile_server(tmp_path, made_parties(n_rows)) as server:
+        server.new_run(task=TASK, sampler=cn.AllRows(), solver=CENTRAL)
+        widest = max(card.n_features for card in server.roster.cards) + 1
+        server.told_by_all(UseAllRows(), Ready)
+        window = AskColumnWindow(with_label=True, first=0, stop=BLOCK_ROWS, n_columns=widest)
+        turned_away(lambda: server.told_by_all(window, Columns), "rows a day")
         assert server.disclosed() == set()
 
 

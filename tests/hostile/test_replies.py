@@ -377,7 +377,7 @@ def test_a_run_that_breaks_on_a_reply_is_over_and_is_not_replayed(
     new_certificates(tmp_path / "certs", PARTIES)
     with federation_in_threads(tmp_path, job.parties()) as federation:
         with monkeypatch.context() as patch:
-            patch.setattr(central, "_join", broken)
+            patch.setattr(central, "_check_columns", broken)
             with pytest.raises(cn.RemoteProtocolError, match="One of bank, shop, post sent numbers"):
                 federation.fit(cn.Regression(), sampler=cn.AllRows())
         assert not list((tmp_path / "server-state").glob("*.journal")), "there is nothing to replay"

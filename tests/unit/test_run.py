@@ -122,7 +122,7 @@ def test_a_ledger_that_is_not_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "message"),
     [
-        (9, "9 by colonnade .*; this version reads up to 2. Upgrade colonnade"),
+        (9, "9 by colonnade .*; this version reads up to 3. Upgrade colonnade"),
         (1, "1 by colonnade .*; this version reads from 2. Read it with the version that wrote it, or run again"),
     ],
 )

@@ -14,9 +14,9 @@ from importlib.util import find_spec
 from typing import Any, ClassVar, Generic, TypeVar
 
 from colonnade.data.arithmetic import Arithmetic, arithmetic
-from colonnade.data.engines import Readable, Threads, one_thread_each
+from colonnade.data.engines import Readable, one_thread_each
 from colonnade.errors import EngineError, InputError, UnsupportedError
-from colonnade.kernels.blocks import Work, values_of
+from colonnade.kernels.blocks import Work
 
 R = TypeVar("R")
 
@@ -64,11 +64,6 @@ class DaskEngine:
 
     def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, or of those with these numbers, ascending: in their order."""
-        if work is values_of:  # rows that are wanted here need no way round
-            return Threads().map(work, rows, numbers)
-        return self._in_order(work, rows, numbers)
-
-    def _in_order(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None) -> Iterator[R]:
         rows.check_unchanged()
         cluster = _Cluster(self.scheduler)
         most = cluster.n_threads() * IN_FLIGHT

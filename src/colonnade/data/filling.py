@@ -1,4 +1,4 @@
-"""Numbers of a stream of record batches, put into one float64 array as they come; of the rest nothing is copied.
+"""Numbers of a stream of record batches, put into columns as they come; of the rest nothing is copied.
 
 A batch is let go once it is read, so a table is never held twice.
 """
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from colonnade.data.held_columns import DOUBLE, AnyColumn, HeldColumns, Kind, kind_of
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.preparation.reading import is_number
@@ -24,15 +25,15 @@ class Filled:
 
     Attributes
     ----------
-    values : (n_rows, n_columns) array
-        Column-major, NaN where a value is missing; columns that are no numbers are not written.
+    values : HeldColumns
+        NaN where a value is missing; columns that are no numbers are not written.
     largest : (n_columns,) array
         The largest value in size of each column, NaN where one is missing.
     rest : pyarrow.Table
         All columns that are not in `values`, or are no numbers, as they came.
     """
 
-    values: Floats
+    values: HeldColumns
     largest: Floats
     rest: Any
 
@@ -68,20 +69,21 @@ def filled(party: str, batches: Any, n_rows: int | None, columns: Sequence[str])
 
     schema = batches.schema
     if n_rows is None:
-        held = list(batches)
-        n_rows, batches = sum(batch.num_rows for batch in held), let_go(held)
+        whole = list(batches)
+        n_rows, batches = sum(batch.num_rows for batch in whole), let_go(whole)
     places = [(place, name) for place, name in enumerate(columns) if is_filled(schema.field(name).type)]
     written = {name for _, name in places}
     others = [name for name in schema.names if name not in written]
-    values, most = _empty(party, n_rows, len(columns)), np.zeros(len(columns))
+    values = _empty(party, n_rows, [held_as(schema.field(name).type) for name in columns])
+    held, most = values.columns(), np.zeros(len(columns))
     rest, start = [], 0
     for batch in batches:
         check_rows(party, start + batch.num_rows, n_rows, is_last=False)
         for piece in pieces(batch):
             rows = slice(start, start := start + piece.num_rows)
             for place, name in places:
-                numbers = piece[name].cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-                values[rows, place] = numbers  # a null became NaN
+                numbers = numbers_of(piece[name], held[place].dtype)
+                held[place][rows] = numbers
                 most[place] = np.maximum(most[place], largest(numbers))
         rest.append(batch.select(others))
     check_rows(party, start, n_rows, is_last=True)
@@ -89,12 +91,28 @@ def filled(party: str, batches: Any, n_rows: int | None, columns: Sequence[str])
     return Filled(values, most, pa.Table.from_batches(rest, kept))
 
 
-def largest_in_size(values: Floats) -> Floats:
+def held_as(kind: Any) -> Kind:
+    """Say as what numbers of an Arrow type are held."""
+    import pyarrow as pa
+
+    plain = any(is_kind(kind) for is_kind in (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean))
+    return kind_of(kind.to_pandas_dtype()) if plain else DOUBLE
+
+
+def numbers_of(column: Any, kind: Kind) -> AnyColumn:
+    """Read an Arrow array of numbers; a null becomes NaN."""
+    import pyarrow as pa
+
+    numbers: AnyColumn = column.cast(pa.from_numpy_dtype(kind), safe=False).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def largest_in_size(columns: Sequence[AnyColumn]) -> Floats:
     """Find the largest value in size of each column, NaN where one is."""
-    most = np.zeros(values.shape[1])
-    for start in range(0, len(values), PIECE_ROWS):
-        for place, column in enumerate(values[start : start + PIECE_ROWS].T):
-            most[place] = np.maximum(most[place], largest(column))
+    most = np.zeros(len(columns))
+    for place, column in enumerate(columns):
+        for start in range(0, len(column), PIECE_ROWS):
+            most[place] = np.maximum(most[place], largest(column[start : start + PIECE_ROWS]))
     return most
 
 
@@ -105,7 +123,7 @@ def let_go(held: list[Any]) -> Iterator[Any]:
         yield held.pop()
 
 
-def largest(column: Floats) -> Any:
+def largest(column: AnyColumn) -> Any:
     """Find the largest value in size, NaN where one is."""
     # NaN and infinity cannot hide from the extremes, so a good column costs no mask.
     return np.maximum(-column.min(), column.max())
@@ -124,13 +142,13 @@ def pieces(batch: Any) -> Iterator[Any]:
         yield batch.slice(start, PIECE_ROWS)
 
 
-def _empty(party: str, n_rows: int, n_columns: int) -> Floats:
+def _empty(party: str, n_rows: int, kinds: Sequence[Kind]) -> HeldColumns:
     try:
-        return np.empty((n_rows, n_columns), dtype=np.float64, order="F")
+        return HeldColumns.empty(n_rows, kinds)
     except (MemoryError, ValueError):
         raise InputError(
-            f"Party {party!r}: {n_rows:,} rows of {n_columns} columns do not fit into memory. Hand in fewer columns or "
-            "rows."
+            f"Party {party!r}: {n_rows:,} rows of {len(kinds)} columns do not fit into memory. Hand in fewer columns "
+            "or rows."
         ) from None
 
 

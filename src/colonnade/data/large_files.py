@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +13,16 @@ from colonnade.data.engines import Engine, Threads
 from colonnade.data.filed_columns import FileColumns
 from colonnade.data.filed_keys import read_filed_keys
 from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
-from colonnade.data.filling import filled
+from colonnade.data.filling import filled, held_as
+from colonnade.data.held_columns import HeldColumns, Kind
 from colonnade.data.marks import read_marks
 from colonnade.data.sources import Roles, Source, columns_read, taken_columns
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import ParquetRows, open_rows
 from colonnade.data.unprepared import unprepared_columns
-from colonnade.data.value_checks import check_columns, check_row_weights
+from colonnade.data.value_checks import ValueCheck, check_row_weights
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.blocks import Block
 from colonnade.options import listed
 from colonnade.preparation.reading import BY_NUMBER, is_number
 from colonnade.preparation.rules import HowToPrepare
@@ -35,7 +35,7 @@ STREAMED_BYTES = 1 << 28
 def from_parquet(
     party: str, data: object, roles: Roles, policy: Policy, prepare: HowToPrepare | None, engine: Engine | None
 ) -> StreamedTable | Source | None:
-    """Open a table that stays in its files, and check its values in one pass; read it where it is small.
+    """Open a table that stays in its files, whose values are looked at in the first pass; read it where it is small.
 
     None of what is to be read otherwise: it is in no Parquet file, is small and has a key or rules, or has columns that
     are no numbers and have no rule.
@@ -71,11 +71,12 @@ def from_parquet(
     integers = tuple(is_integer(schema.field(name).type) for name in ordered)
     weights, marks = _beside(party, data, taken)
     if is_small:
-        values, largest = _read(rows)
+        values, largest = _read(rows, [held_as(schema.field(name).type) for name in ordered])
         return Source(tuple(ordered), values, integers, largest, label, weights=weights, held_out=marks)
-    table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads())
-    if ordered:
-        _check(party, table, integers)
+    check = ValueCheck(party, integers) if ordered else None
+    table = StreamedTable(rows, tuple(features), label, weights, marks, engine=engine or Threads(), check=check)
+    if roles.key is not None or prepare is not None:  # which are read now, too
+        table.look_through()
     if keys := [name for name, role in taken.items() if role == "key"]:
         read, found = read_filed_keys(party, keys, FileColumns(rows, tuple(keys)), roles.duplicates)
         table = replace(table, keys=read, key_digest=found)
@@ -86,12 +87,12 @@ def from_parquet(
     return replace(table, feature_names=preparing.names, preparing=preparing)
 
 
-def _read(rows: ParquetRows) -> tuple[Floats, Floats]:
-    """Read all rows on all cores, shape (n_rows, n_columns), and the largest value in size of each column."""
+def _read(rows: ParquetRows, kinds: Sequence[Kind]) -> tuple[HeldColumns, Floats]:
+    """Read all rows on all cores, and find the largest value in size of each column."""
     import pyarrow as pa
 
-    values = np.empty((rows.n_rows, len(rows.columns)), order="F")
-    largest = rows.read_into(values)
+    values = HeldColumns.empty(rows.n_rows, kinds)
+    largest = rows.read_into(values.columns())
     pa.default_memory_pool().release_unused()  # what batches took, which Arrow keeps for others
     return values, largest
 
@@ -136,17 +137,7 @@ def _beside(party: str, data: object, taken: dict[str, str]) -> tuple[Floats | N
     if weight and weight[0] in read.rest.column_names:
         raise InputError(f"Party {party!r}: the weight column {weight[0]!r} is not numbers. Name another one.")
     marks = read_marks(party, read.rest[named["split"]].to_numpy()) if "split" in named else None
-    if weight:
-        check_row_weights(party, read.values[:, 0])
-    return read.values[:, 0] if weight else None, marks
-
-
-def _check(party: str, table: StreamedTable, integers: Sequence[bool]) -> None:
-    """Read all values once: what is wrong with one is said now, not in a job."""
-    largest = reduce(np.maximum, table.map(_largest))
-    check_columns(party, table.rows.columns, largest, table.column, integers)
-
-
-def _largest(block: Block) -> Floats:
-    # NaN and infinity cannot hide from the extremes.
-    return np.asarray(np.maximum(-block.values.min(axis=0), block.values.max(axis=0)))
+    weights = read.values.column(0).astype(np.float64) if weight else None
+    if weights is not None:
+        check_row_weights(party, weights)
+    return weights, marks

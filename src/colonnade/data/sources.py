@@ -1,4 +1,4 @@
-"""Every kind of data a caller may hand in, made into one: named float64 columns, the label last.
+"""Every kind of data a caller may hand in, made into one: named columns of numbers, the label last.
 
 Named tables (frames and files) all go one way, through Arrow; pyarrow is imported only when one comes in.
 """
@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from colonnade.data.filed_columns import FileColumns
 from colonnade.data.filed_keys import read_filed_keys
 from colonnade.data.files import ACCEPTED, Opened, open_table
 from colonnade.data.filling import Filled, Sized, filled, largest_in_size, sized
+from colonnade.data.held_columns import AnyColumn, HeldColumns, Kind, kind_of
 from colonnade.data.keys import Duplicates, read_keys
 from colonnade.data.marks import read_marks
 from colonnade.data.slips import Slip
@@ -63,8 +65,8 @@ class Source:
     ----------
     names : tuple of str
         One per column, the label's last.
-    values : (n_rows, n_columns) array, or SpooledRows
-        Column-major, a copy that nobody else holds, in memory or in a file.
+    values : HeldColumns or SpooledRows
+        A copy that nobody else holds, in memory or in a file.
     integers : tuple of bool
         Which columns held integers before they became floats.
     largest : (n_columns,) array
@@ -76,7 +78,7 @@ class Source:
     """
 
     names: tuple[str, ...]
-    values: Floats | SpooledRows
+    values: HeldColumns | SpooledRows
     integers: tuple[bool, ...]
     largest: Floats
     label_name: str | None = None
@@ -88,11 +90,11 @@ class Source:
     label_levels: tuple[str, ...] | None = None
     key_digest: bytes | None = None
 
-    def column(self, place: int) -> Floats:
+    def column(self, place: int) -> AnyColumn:
         """Give one column."""
         if isinstance(self.values, SpooledRows):
             return self.values.column(self.names[place])
-        return self.values[:, place]
+        return self.values.column(place)
 
 
 def has_names(data: object) -> bool:
@@ -132,7 +134,7 @@ def from_array(party: str, data: object, roles: Roles, policy: Policy, prepare: 
         tuple(names),
         values,
         tuple(integers),
-        largest_in_size(values),
+        largest_in_size(values.columns()),
         None if label is None else names[-1],
         weights=None if "weight" not in beside else beside["weight"].astype(np.float64),
         held_out=None if "split" not in beside else read_marks(party, beside["split"]),
@@ -183,12 +185,12 @@ def from_frame(
     own = read_keys(party, keys, rest, roles.duplicates) if keys else None
     source = Source(
         tuple(ordered),
-        read.values[:, :n_columns],
+        read.values.first(n_columns),
         tuple(is_integer(schema.field(name).type) for name in ordered),
         read.largest[:n_columns],
         label[0] if label else None,
         own,
-        read.values[:, -1] if "weight" in named else None,
+        read.values.column(-1).astype(np.float64) if "weight" in named else None,
         read_marks(party, rest[named["split"][0]].to_numpy()) if "split" in named else None,
         opened.notes,
         unprepared,
@@ -246,7 +248,7 @@ def _fill_text_label(party: str, label: Sequence[str], read: Filled, place: int)
         return None
     codes, levels = text_label_of_column(party, label[0], read.rest[label[0]])
     if codes is not None:
-        read.values[:, place] = codes
+        read.values.column(place)[:] = codes
     return levels
 
 
@@ -319,9 +321,14 @@ def _numeric_array(party: str, what: str, data: object, *, ndim: int, kinds: str
     return array
 
 
-def _side_by_side(parts: Sequence[npt.NDArray[Any]]) -> Floats:
+def _side_by_side(parts: Sequence[npt.NDArray[Any]]) -> HeldColumns:
+    alike = groupby(parts, key=lambda part: kind_of(part.dtype))
+    return HeldColumns(tuple(_column_major(list(some), kind) for kind, some in alike))
+
+
+def _column_major(parts: Sequence[npt.NDArray[Any]], kind: Kind) -> npt.NDArray[Any]:
     n_rows = len(parts[0])
-    values = np.empty((n_rows, sum(part.shape[1] for part in parts)), dtype=np.float64, order="F")
+    values = np.empty((n_rows, sum(part.shape[1] for part in parts)), kind, order="F")
     first = 0
     for part in parts:
         for start in range(0, n_rows, COPY_ROWS):

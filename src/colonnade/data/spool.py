@@ -12,18 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from colonnade import disk
+from colonnade.data.held_columns import DOUBLE, AnyColumn, Kind
 from colonnade.errors import EngineError, InputError, LocalProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of
 
 # Rows that are put into another order are held up to this, and go to the disk sorted by where they belong.
 HELD_BYTES = 1 << 25
-DOUBLE = np.dtype(np.float64)
-AnyColumn = npt.NDArray[Any]
-Kind = np.dtype[Any]
 
 
 class PrivateFile:

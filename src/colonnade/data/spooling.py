@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.data.filling import check_rows, is_filled, largest, pieces
+from colonnade.data.filling import check_rows, held_as, is_filled, largest, numbers_of, pieces
+from colonnade.data.held_columns import DOUBLE
 from colonnade.data.marks import read_marks
 from colonnade.data.slips import Slip
-from colonnade.data.spool import DOUBLE, Kind, Spool, SpooledRows
+from colonnade.data.spool import Spool, SpooledRows
 from colonnade.data.spooled_columns import ColumnSpool, SpooledColumns
 from colonnade.data.text_labels import LabelWords, is_words
 from colonnade.errors import InputError
@@ -60,7 +61,7 @@ class _Reader:
         numbers = [*columns, *([self._weight] if self._weight else [])]
         self._slips = {name: Slip(schema.field(name)) for name in numbers if not is_filled(schema.field(name).type)}
         self._is_wrong = bool(self._slips.keys() - ({self._label} if self._words else set()))
-        kinds = [_kind(schema.field(name).type) for name in columns]
+        kinds = [held_as(schema.field(name).type) for name in columns]
         self._spool = Spool(_where(party), columns, kinds)
         others = [field for field in schema if field.name not in {*numbers, self._split}]
         self._others = ColumnSpool(_where(party), others) if others else None
@@ -80,7 +81,7 @@ class _Reader:
             elif self._words is not None:  # whether they are a label is told beside what is wrong
                 self._words.numbered(piece[self._label])
             if self._weight and self._weight not in self._slips:
-                self._weights.append(_floats(piece[self._weight], DOUBLE))
+                self._weights.append(numbers_of(piece[self._weight], DOUBLE))
             if self._split and not self._unmarked:
                 self._mark(piece[self._split])
             self.n_rows += piece.num_rows
@@ -94,7 +95,7 @@ class _Reader:
     def _numbers(self, piece: Any, place: int, name: str) -> npt.NDArray[Any]:
         if name == self._label and self._words is not None:
             return self._words.numbered(piece[name])
-        numbers: npt.NDArray[Any] = _floats(piece[name], _kind(piece[name].type))
+        numbers: npt.NDArray[Any] = numbers_of(piece[name], held_as(piece[name].type))
         self._largest[place] = np.maximum(self._largest[place], largest(numbers))
         return numbers
 
@@ -148,15 +149,3 @@ def spooled_columns(party: str, batches: Any) -> SpooledColumns:
 
 def _where(party: str) -> str:
     return f"Party {party!r}: its table"
-
-
-def _kind(kind: Any) -> Kind:
-    import pyarrow as pa
-
-    return np.dtype(np.float32) if pa.types.is_float32(kind) else DOUBLE
-
-
-def _floats(column: Any, kind: Kind) -> Any:
-    import pyarrow as pa
-
-    return column.cast(pa.from_numpy_dtype(kind), safe=False).to_numpy(zero_copy_only=False)  # a null becomes NaN

@@ -1,6 +1,10 @@
-"""A party's table that stays in files: its owner's, or one of this process; every pass reads its rows anew."""
+"""A party's table that stays in files: its owner's, or one of this process; every pass reads its rows anew.
 
-from collections.abc import Iterator, Sequence
+Values of the owner's files are looked at in the first pass over all of them, which reads them anyway; no row is worked
+on before, but in that pass, and there no block with a wrong value.
+"""
+
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -13,10 +17,10 @@ from colonnade.data.spool import OrderedSpool, SpooledRows
 from colonnade.data.spooled_columns import SpooledColumns
 from colonnade.data.streams import ParquetRows
 from colonnade.data.unprepared import Unprepared
-from colonnade.data.value_checks import check_columns
+from colonnade.data.value_checks import ValueCheck, check_columns
 from colonnade.errors import InputError, LocalProtocolError
 from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.kernels.blocks import Block, Work
+from colonnade.kernels.blocks import Block, Work, n_blocks_of, values_of
 from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.row_blocks import taken
 
@@ -29,7 +33,7 @@ class StreamedTable:
     """A party's table in files; `read_table` makes it of those that are large. Its rows are read anew in each pass.
 
     They are in the owner's Parquet files, or in files of this process. Weights and marks of rows to hold out are kept
-    in memory.
+    in memory. `check` is what is still to be required of its values, if anything.
     """
 
     rows: AnyRows
@@ -47,6 +51,7 @@ class StreamedTable:
     places: Rows | None = field(default=None, repr=False)  # of its rows in the table as it was read
     row_numbers: Rows | None = field(default=None, repr=False)
     label_levels: tuple[str, ...] | None = None
+    check: ValueCheck | None = field(default=None, repr=False)
     row_weights: PerRow | None = field(default=None, init=False)
 
     @property
@@ -60,8 +65,40 @@ class StreamedTable:
         return ", in its files" if isinstance(self.rows, ParquetRows) else ", in a file of its own"
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
-        """Give what `work` makes of each block, by the engine."""
-        return self.engine.map(work, self.rows, numbers)
+        """Give what `work` makes of each block, by the engine; rows that are wanted here need no way round by it."""
+        engine = Threads() if work is values_of else self.engine
+        if (check := self._unchecked) is None:
+            return engine.map(work, self.rows, numbers)
+        return self._looked_at(engine, work, check, range(n_blocks_of(self.n_rows)) if numbers is None else numbers)
+
+    @property
+    def _unchecked(self) -> ValueCheck | None:
+        """What is still to be required of its values."""
+        return None if self.check is None or self.check.is_done else self.check
+
+    @property
+    def labels(self) -> "StreamedTable":
+        """Read the label alone where columns are apart from each other, and all were looked at."""
+        rows = self.rows
+        if self.label_name is None or self._unchecked or not isinstance(rows, ParquetRows) or rows.preparation:
+            return self
+        return replace(self, rows=replace(rows, columns=(self.label_name,)), feature_names=())
+
+    def look_through(self) -> None:
+        """Read all values now, if nobody has yet: what is wrong with one is said before any work."""
+        if (check := self._unchecked) is not None:
+            for _ in self._looked_at(self.engine, _nothing, check, []):
+                pass
+
+    def _looked_at(self, engine: Engine, work: Work[R], check: ValueCheck, numbers: Sequence[int]) -> Iterator[R]:
+        """Look at all blocks, and work on those asked for, up to a wrong one: which columns are wrong is known last."""
+        most, limits, asked = np.zeros(len(self.rows.columns)), check.limits, frozenset(numbers)
+        blocks = engine.map(partial(_of_right, work, limits, asked), self.rows)
+        for number, (largest, done) in enumerate(blocks):
+            most = np.maximum(most, largest)
+            if number in asked and (most <= limits).all():
+                yield done  # type: ignore[misc]  # which was done
+        check.end(self.rows.columns, most, self.column)
 
     def take(self, rows: Rows) -> Floats:
         """Read rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
@@ -131,7 +168,7 @@ class StreamedTable:
 
     def column(self, place: int) -> Floats:
         """Read one column whole, to say what is wrong with it."""
-        return np.concatenate(list(self.map(partial(_column, place))))
+        return np.concatenate(list(self.engine.map(partial(_column, place), self.rows)))
 
 
 def in_order(readable: AnyRows, rows: Rows) -> SpooledRows:
@@ -146,6 +183,17 @@ def in_order(readable: AnyRows, rows: Rows) -> SpooledRows:
         own = places[block.rows]
         spool.write(own[own >= 0], list(block.values[own >= 0].T))
     return spool.close()
+
+
+def _of_right(work: Work[R], limits: Floats, asked: Container[int], block: Block) -> tuple[Floats, R | None]:
+    """Find the largest value in size of each column; work on the block if it is asked for, and has no wrong value."""
+    # NaN and infinity cannot hide from the extremes.
+    largest: Floats = np.maximum(-block.values.min(axis=0), block.values.max(axis=0))
+    return largest, work(block) if block.number in asked and (largest <= limits).all() else None
+
+
+def _nothing(_: Block) -> None:
+    """Only look."""
 
 
 def _column(place: int, block: Block) -> Floats:

@@ -20,7 +20,8 @@ import numpy as np
 from colonnade.data.arrow_files import check_same, naming
 from colonnade.data.engines import in_step, in_threads, one_by_one
 from colonnade.data.filed_columns import prepared_blocks
-from colonnade.data.filling import largest
+from colonnade.data.filling import largest, numbers_of
+from colonnade.data.held_columns import DOUBLE, AnyColumn
 from colonnade.data.plain_types import plain_types
 from colonnade.errors import EngineError, InputError
 from colonnade.kernels.arrays import Floats
@@ -132,31 +133,31 @@ class ParquetRows:
         # What was read of files that were being written is nothing: nobody is given the end of it.
         self.check_unchanged()
 
-    def read_into(self, values: Floats) -> Floats:
-        """Read all rows into a column-major array, (n_rows, n_columns), and give each column's largest value in size.
+    def read_into(self, columns: Sequence[AnyColumn]) -> Floats:
+        """Read all rows into columns, (n_rows,) each, and give each one's largest value in size.
 
         One column after another, as many at once as there are cores: so no more of them are being decoded.
         """
         from pyarrow import parquet
 
         self.check_unchanged()
-        most, places = np.zeros(len(self.columns)), range(len(self.columns))
+        most, named = np.zeros(len(columns)), list(zip(self.columns, columns, strict=True))
         for path, numbered in groupby(self.groups, key=attrgetter("file")):
             groups = list(numbered)
-            own = values[groups[0].first : groups[-1].end]
+            rows = slice(groups[0].first, groups[-1].end)
             with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
-                most = np.maximum(most, list(in_threads(partial(self._read_column, file, own), places)))
+                most = np.maximum(most, list(in_threads(partial(self._read_column, file, rows), named)))
         self.check_unchanged()
         return most
 
-    def _read_column(self, file: Any, values: Floats, place: int) -> float:
-        """Decode a column of a file, and look at it while it is in the cache."""
-        name, start, most = self.columns[place], 0, 0.0
+    def _read_column(self, file: Any, rows: slice, named: tuple[str, AnyColumn]) -> float:
+        """Decode a column of a file into its place in a longer one, and look at it while it is in the cache."""
+        name, values, start, most = named[0], named[1][rows], 0, 0.0
         for batch in file.iter_batches(BATCH_BLOCKS * BLOCK_ROWS, columns=[name], use_threads=False):
-            numbers, end = _numbers(batch.column(name)), start + batch.num_rows
+            numbers, end = numbers_of(batch.column(name), values.dtype), start + batch.num_rows
             if end > len(values) or end == start:
                 break
-            values[start:end, place] = numbers
+            values[start:end] = numbers
             most, start = np.maximum(most, largest(numbers)), end
         if start != len(values):
             raise self._changed()
@@ -223,7 +224,7 @@ class ParquetRows:
                 read = next(batch.columns[place], None)
                 if read is None or read.num_rows != batch.n_rows:
                     raise self._changed()
-                numbers = _numbers(read.column(self.columns[place]))
+                numbers = numbers_of(read.column(self.columns[place]), DOUBLE)
                 for values, rows in batch.parts:
                     values[:, place] = numbers[rows]
 
@@ -368,10 +369,3 @@ def _has_any(group: RowGroup, wanted: Container[int]) -> bool:
 def _look(path: Path) -> Look:
     found = path.stat()
     return Look(found.st_size, found.st_mtime_ns, found.st_ino)
-
-
-def _numbers(column: Any) -> Floats:
-    import pyarrow as pa
-
-    numbers: Floats = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)  # a null becomes NaN
-    return numbers

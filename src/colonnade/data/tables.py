@@ -13,6 +13,7 @@ from colonnade.contracts import Alignment, Keys
 from colonnade.data import large_files
 from colonnade.data.engines import Engine, in_threads, n_cores
 from colonnade.data.filling import largest_in_size
+from colonnade.data.held_columns import HeldColumns
 from colonnade.data.keys import Duplicates
 from colonnade.data.sources import Roles, from_array, from_frame, has_names
 from colonnade.data.spool import SpooledRows
@@ -39,9 +40,9 @@ class ArrayTable:
 
     Attributes
     ----------
-    values : (n_rows, n_columns) array
-        Column-major and read-only: the features in order, if any, then the label, if this party holds it. Of features
-        that are still to be prepared there are only names.
+    values : HeldColumns
+        Read-only: the features in order, if any, then the label, if this party holds it. Of features that are still to
+        be prepared there are only names.
     key_digest : bytes or None
         SHA-256 of the key column in row order: equal digests mean the same rows in the same order.
     weight_column : (n_rows,) array or None
@@ -50,7 +51,7 @@ class ArrayTable:
         True where a row is to be held out.
     """
 
-    values: Floats = field(repr=False)  # rows are the owner's secret: they do not belong in a log
+    values: HeldColumns = field(repr=False)  # rows are the owner's secret: they do not belong in a log
     feature_names: tuple[str, ...]
     label_name: str | None = None
     key_digest: bytes | None = None
@@ -72,7 +73,7 @@ class ArrayTable:
         return len(self.values)
 
     def map(self, work: Work[R], numbers: Sequence[int] | None = None) -> Iterator[R]:
-        """Give what `work` makes of each block, a view; on all cores."""
+        """Give what `work` makes of each block, on all cores."""
         asked = range(n_blocks_of(self.n_rows)) if numbers is None else numbers
         # Some at once: to hand a block to a thread costs as much as light work on it.
         some = min(AT_ONCE, -(-len(asked) // n_cores()) or 1)
@@ -83,6 +84,14 @@ class ArrayTable:
         """Copy rows by ids, 0 to n_rows - 1, in any order, also repeatedly: shape (k, n_columns), C-contiguous."""
         # Not np.take: it would first copy the whole column-major table.
         return np.ascontiguousarray(self.values[rows])
+
+    @property
+    def labels(self) -> "ArrayTable":
+        """Give all: columns that nobody looks at cost nothing."""
+        return self
+
+    def look_through(self) -> None:
+        """Do nothing: its values were looked at when they were read."""
 
     def key_columns(self, rows: Rows) -> Any:
         """Give the key columns of rows as they came, a `pyarrow.Table`, or None where it has no key."""
@@ -97,9 +106,9 @@ class ArrayTable:
             raise InputError("A table without a key cannot be aligned. Name its key= column.")
         order = alignment.order()
         rows = whole.keys.rows[order]
-        values = np.asfortranarray(whole.values[rows])
-        levels = whole.label_levels and levels_left(values[:, -1], whole.label_levels)
-        values.setflags(write=False)
+        values = whole.values.in_order(rows)
+        levels = whole.label_levels and levels_left(values.column(-1), whole.label_levels)
+        values.fix()
         return replace(
             whole,
             values=values,
@@ -120,16 +129,17 @@ class ArrayTable:
         columns = self.preparing if self.unaligned is None else self.unaligned.preparing
         if columns is None:
             raise LocalProtocolError("These columns are numbers already.")
-        names, values, notes = columns.applied(fitted, room=self.values.shape[1])
-        check_columns(columns.party, names, largest_in_size(values[:, : len(names)]), values.T.__getitem__)
+        names, values, notes = columns.applied(fitted, room=self.values.n_columns)
+        check_columns(columns.party, names, largest_in_size(list(values.T[: len(names)])), values.T.__getitem__)
         if self.places is not None:
             values = np.take(values.T, self.places, axis=1).T  # column-major: bits of sums go by how numbers lie
-        values[:, len(names) :] = self.values
-        values.setflags(write=False)
-        return replace(self, values=values, feature_names=names, preparing=None, notes=notes)
+        values[:, len(names) :] = self.values[:]
+        prepared = HeldColumns((values,))
+        prepared.fix()
+        return replace(self, values=prepared, feature_names=names, preparing=None, notes=notes)
 
 
-def _of_blocks(values: Floats, work: Work[R], numbers: Sequence[int]) -> list[R]:
+def _of_blocks(values: HeldColumns, work: Work[R], numbers: Sequence[int]) -> list[R]:
     return [work(Block(number, values[rows_of_block(number)])) for number in numbers]
 
 
@@ -150,8 +160,9 @@ def read_table(
 
     The table is a copy, in memory or in a file of its own, and later changes to `data` do not reach it, unless it stays
     in its files. Columns of an array are named "{party}_0", "{party}_1", ... Numbers are integers, floats, booleans and
-    decimals; none may be missing or infinite. A pandas index is no column: `reset_index()` makes it one. Columns that
-    the policy does not let in are not looked at.
+    decimals; none may be missing or infinite: of a table that stays in its files that is found in the first pass over
+    it, or by `look_through`. A pandas index is no column: `reset_index()` makes it one. Columns that the policy does
+    not let in are not looked at.
     """
     roles, policy = Roles(label, key, weight, split, duplicates), policy or Policy(level="open")
     found = large_files.from_parquet(party, data, roles, policy, prepare, engine)
@@ -185,7 +196,7 @@ def read_table(
             preparing=source.unprepared,
             label_levels=source.label_levels,
         )
-    values.setflags(write=False)
+    values.fix()
     return ArrayTable(
         values,
         feature_names,

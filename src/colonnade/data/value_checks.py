@@ -1,6 +1,7 @@
 """What must hold of a party's values before anything is computed of them, and what to say where it does not."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,6 +30,25 @@ def check_columns(
             raise InputError(f"{where}: {_inexact(column(place))}")
         if largest > LARGEST or 0.0 < largest < SMALLEST_MAGNITUDE:
             raise InputError(f"{where}: {_out_of_range(column(place))}")
+
+
+@dataclass(eq=False)
+class ValueCheck:
+    """What is to be required of the columns of a party's table, once: where it was, nobody looks again."""
+
+    party: str
+    integers: Sequence[bool]
+    is_done: bool = False
+
+    @property
+    def limits(self) -> Floats:
+        """How large a value of each column may be in size."""
+        return np.where(self.integers, np.nextafter(FIRST_INEXACT_INTEGER, 0.0), LARGEST)
+
+    def end(self, names: Sequence[str], most: Floats, column: Callable[[int], Floats]) -> None:
+        """Require that all rows are right, from the largest in size of each column."""
+        check_columns(self.party, names, most, column, self.integers)
+        self.is_done = True
 
 
 def check_row_weights(party: str, weights: Floats) -> None:

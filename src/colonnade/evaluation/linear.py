@@ -249,7 +249,7 @@ def label_spread(state: PartyState, data: PartyData, *, by_weight: bool) -> floa
     """Sum up how much labels of the selected rows vary: sum_i w_i (y_i - mean y)^2."""
     rows = state.selection()
     if isinstance(rows, CountedRows):
-        return joined_spread(data.table.map(partial(_label_spread, by_weight)))[2]
+        return joined_spread(data.table.labels.map(partial(_label_spread, by_weight)))[2]
     row_weights = data.table.row_weights if by_weight else None
     return spread_of(data.table.take(rows)[:, -1], None if row_weights is None else row_weights[rows])[2]
 

@@ -48,9 +48,11 @@ def of_selected(state: PartyState, data: PartyData, work: OfRows) -> Floats:
 def _of_blocks(data: PartyData, work: OfRows, window: Window) -> Floats:
     """Put what is made of blocks into one array as it comes, while it is in the cache; of one block, as it is."""
     found, filled = None, 0
-    for part in data.table.map(partial(_of_counted, work), window.blocks):
-        if len(window.blocks) == 1:
-            return part
+    parts = data.table.map(partial(_of_counted, work), window.blocks)
+    if len(window.blocks) == 1:
+        (part,) = parts  # to its end: who reads on goes on from there
+        return part
+    for part in parts:
         if found is None:  # which lies in memory as its parts do
             order: Literal["C", "F"] = "C" if part.flags.c_contiguous else "F"
             found = np.empty((window.stop - window.first, *part.shape[1:]), order=order)

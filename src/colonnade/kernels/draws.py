@@ -133,7 +133,7 @@ def held_out(n_rows: int, fraction: float, seed: int) -> PerRow:
     """
     count = round(fraction * n_rows)
     start = int(np.random.default_rng(seed).integers(n_rows))
-    return numbers_by(n_rows, partial(_marks, n_rows, count, seed, start))
+    return replace(numbers_by(n_rows, partial(_marks, n_rows, count, seed, start)), n_ones=count)
 
 
 def _marks(n_rows: int, count: int, seed: int, start: int, number: int) -> Floats:

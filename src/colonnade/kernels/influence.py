@@ -30,6 +30,8 @@ NEIGHBOURS = 1
 MOST_LEVERAGE = 0.9999
 # A coefficient that has less of a direction that no row decides has nothing of it: what is left is rounding.
 LEAST_PART = 1e-6
+# Of the largest square, which is less than rounding leaves of it.
+NOTHING = 1e-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -336,7 +338,9 @@ def _per_degree(squares: float, degrees: float, total: float) -> tuple[float, fl
 
 def satterthwaite(squares: Floats) -> Floats:
     """Count degrees of freedom of sums of squares, (m, p): as many as rows where these are normal, fewer if heavy."""
-    return _degrees(squares.sum(axis=0), np.square(squares).sum(axis=0), np.count_nonzero(squares, axis=0))
+    # Copies of a row among copies vary by what rounding leaves, which is another number on each kind of processor.
+    counted = np.count_nonzero(squares > NOTHING * squares.max(axis=0, initial=0.0), axis=0)
+    return _degrees(squares.sum(axis=0), np.square(squares).sum(axis=0), counted)
 
 
 def _degrees(squares: Floats, fourths: Floats, counted: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
@@ -39,11 +39,14 @@ class PerRow:
         order; the work is such as `RowBlocks.map` takes.
     values : ndarray of float64, shape (n,), or None
         The numbers, where they are kept.
+    n_ones : int or None
+        How many numbers are 1, where all others are 0: nobody goes through blocks to count or add these up.
     """
 
     n_rows: int
     map: MapNumbers
     values: Floats | None = field(default=None, repr=False)
+    n_ones: int | None = None
     _known: dict[Callable[["PerRow"], Any], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, compute: Callable[["PerRow"], T]) -> T:
@@ -54,7 +57,7 @@ class PerRow:
         return known
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return PerRow, (self.n_rows, self.map)  # what is known is not sent
+        return PerRow, (self.n_rows, self.map, None, self.n_ones)  # what is known, or kept, is not sent
 
     def __len__(self) -> int:
         return self.n_rows
@@ -66,7 +69,7 @@ class PerRow:
 
     @cached_property
     def _sum(self) -> float:
-        return float(self.block_totals.sum())
+        return float(self.block_totals.sum() if self.n_ones is None else self.n_ones)
 
     def sum(self) -> float:
         """Add up all numbers."""
@@ -74,20 +77,20 @@ class PerRow:
 
     def sum_of_squares(self) -> float:
         """Add up their squares."""
-        return float(sum(self.map(_squares)))
+        return float(sum(self.map(_squares)) if self.n_ones is None else self.n_ones)
 
     @cached_property
     def n_positive(self) -> int:
         """How many are above 0."""
-        return sum(self.map(_count))
+        return sum(self.map(_count)) if self.n_ones is None else self.n_ones
 
     def max(self) -> float:
         """Find the largest."""
-        return max(self.map(_largest))
+        return 1.0 if self.n_ones else max(self.map(_largest))
 
     def least_positive(self) -> float:
         """Find the smallest above 0."""
-        return min(self.map(_least))
+        return 1.0 if self.n_ones else min(self.map(_least))
 
     def positive_rows(self) -> Rows:
         """List the rows whose number is above 0."""
@@ -134,7 +137,7 @@ class PerRow:
 
     def kept(self) -> "PerRow":
         """Compute all now where they are few enough to be kept; those of more rows are computed when asked for."""
-        return numbers_in(np.asarray(self)) if self.n_rows <= KEPT_ROWS else self
+        return replace(numbers_in(np.asarray(self)), n_ones=self.n_ones) if self.n_rows <= KEPT_ROWS else self
 
 
 def numbers_in(values: Floats) -> PerRow:

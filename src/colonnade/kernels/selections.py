@@ -114,6 +114,16 @@ class CountedRows:
         """What the one counts that counts least."""
         return 1.0 if self.row_weights is None else self.row_weights.least_positive()
 
+    @property
+    def largest_weight(self) -> float:
+        """What the one counts that counts most."""
+        return 1.0 if self.row_weights is None else self.row_weights.max()
+
+    @property
+    def weights(self) -> Floats:
+        """The list of what each counts, for work that needs one."""
+        return np.ones(self.n_rows) if self.row_weights is None else self.row_weights.positive()
+
     @cached_property
     def ids(self) -> Rows:
         """The list of them, for work that needs one."""
@@ -169,9 +179,19 @@ class ListedRows:
         return float(len(self.rows)) if self.weights is None else float(self.weights.sum())
 
     @property
+    def squared_weight(self) -> float:
+        """The sum of the squares of what each counts."""
+        return float(len(self.rows)) if self.weights is None else float(np.square(self.weights).sum())
+
+    @property
     def least_weight(self) -> float:
         """What the one counts that counts least."""
         return 1.0 if self.weights is None else float(self.weights[self.weights > 0].min())
+
+    @property
+    def largest_weight(self) -> float:
+        """What the one counts that counts most."""
+        return 1.0 if self.weights is None else float(self.weights.max())
 
     def pieces(self, n_numbers: int) -> Iterator[Piece]:
         """Cut them into windows, of which so many numbers a row are told."""

@@ -41,14 +41,12 @@ def limb_products(first: Words, second: Words) -> Words:
     Of words (p, 2, m) and (q, 2, m), numbers in limbs or shares of them, these are the products of high limbs, and of
     high and low ones, shape (2, p, q).
     """
-    high, low = first[:, 0], first[:, 1]
-    other_high, other_low = second[:, 0], second[:, 1]
-    return np.stack([_products(high, other_high), _products(high, other_low) + _products(low, other_high)])
-
-
-def _products(first: Words, second: Words) -> Words:
+    if len(first) < len(second):
+        return limb_products(second, first).swapaxes(1, 2)
     # No BLAS multiplies whole numbers; along rows that lie side by side this is several times as fast as `@`.
-    products: Words = np.einsum("im,jm->ij", first, second)
+    products = np.empty((LIMBS, len(first), len(second)), np.uint64)
+    np.einsum("im,jm->ij", first[:, 0], second[:, 0], out=products[0])
+    np.einsum("ikm,jkm->ij", first, np.ascontiguousarray(second[:, ::-1]), out=products[1])
     return products
 
 
@@ -63,12 +61,12 @@ def from_limbs(words: Words) -> Floats:
 
 def pack_words(words: Words) -> bytes:
     """Write words of any shape, little-endian."""
-    return words.astype(_LITTLE_ENDIAN).tobytes()
+    return words.astype(_LITTLE_ENDIAN, copy=False).tobytes()
 
 
 def unpack_words(packed: bytes, *shape: int) -> Words:
-    """Read what `pack_words` wrote; the length was checked."""
-    return np.frombuffer(packed, _LITTLE_ENDIAN).astype(np.uint64).reshape(shape)
+    """Read what `pack_words` wrote, in its place; the length was checked."""
+    return np.frombuffer(packed, _LITTLE_ENDIAN).astype(np.uint64, copy=False).reshape(shape)
 
 
 def packed_size(*shape: int) -> int:

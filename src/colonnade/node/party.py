@@ -105,6 +105,7 @@ def _desk(
     file: PartyFile, identity: Identity, folder: StateFolder, log: EventLog, memory: Memory, say: Say
 ) -> PartyDesk:
     rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity, file.prepare)
+    party.table.look_through()  # what is wrong with a value quotes it: its owner is told now, and no server in a job
     say(f"{party!r}. Policy: {rules.level}.")
     for note in party.notes:
         say(f"{note}.")

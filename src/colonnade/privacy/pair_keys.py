@@ -255,9 +255,9 @@ def with_keys(state: PartyState, relayed: CircleKeys, data: PartyData, circle: C
     check_circle(identity, around, relayed, view_digest(state, data))
     if any(entry.exchanged != agreed for entry in relayed.signed):
         raise RemoteProtocolError("The server relayed a key that was made for other rows.", party=SERVER)
-    ours = split_keys(relayed.keys)[identity.parties.index(identity.name)]
-    secret = kept.secret if kept.secret is not None and kept.secret.key == ours else None
-    return PhaseKeys(secret, relayed.keys, around)
+    found = PhaseKeys(kept.secret, relayed.keys, around)
+    ours = found.keys[identity.parties.index(identity.name)]
+    return found if kept.secret is not None and kept.secret.key == ours else replace(found, secret=None)
 
 
 def _answer_key(state: PartyState, _: AskPairKey, data: PartyData) -> tuple[PartyState, Message]:

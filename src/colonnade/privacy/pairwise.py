@@ -34,7 +34,7 @@ class Secret:
         """
         ours = keys.index(self.key)
         added, subtracted = (
-            [self.stream(other, keys, transcript, b"mask", len(numbers)) for other in others]
+            (self.stream(other, keys, transcript, b"mask", len(numbers)) for other in others)
             for others in ([place for place in circle if place > ours], [place for place in circle if place < ours])
         )
         infinite = np.isinf(numbers)

@@ -5,6 +5,7 @@ block by block to give hashes other names.
 Ed25519, to sign, is in `identities`.
 """
 
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.util import find_spec
 from types import SimpleNamespace
@@ -19,6 +20,8 @@ KEY_BYTES = 32
 _AES_KEY, _AES_BLOCK = 32, 16
 # A key that encrypts one text and no other needs no other nonce than zero.
 _NONCE = bytes(12)
+# The counter of the first block that Galois/counter mode encrypts with; the one before makes the tag.
+_GCM_FIRST = 2
 TAG_BYTES = 16
 # What is encrypted to get a stream: to make as many zeros anew takes several times as long as to encrypt them.
 _ZEROS = memoryview(bytes(1 << 20))
@@ -98,6 +101,24 @@ class ManyWords:
         """Give so many pairs of words of the line, from the pair at a place on."""
         return _stream(self._line, start.to_bytes(_AES_BLOCK, "big"), count * _AES_BLOCK)
 
+    def pieces(self, counts: Sequence[int]) -> Iterator[Words]:
+        """Give the line from its beginning on, in pieces of so many pairs, each in the place of the one before.
+
+        Galois/counter mode counts as `line` does, from 2 on, and processors of today do it more than twice as fast.
+        """
+        parts, room, at = _loaded(), np.empty(2 * max(counts, default=0), "<u8"), 0
+        counting = parts.Cipher(parts.AES256(self._line), parts.GCM(_NONCE)).encryptor()
+        before = self.line(0, _GCM_FIRST)
+        for count in counts:
+            piece, first = room[: 2 * count], before[2 * at : 2 * (at + count)]
+            piece[: len(first)] = first
+            octets = piece[len(first) :].view(np.uint8).data
+            for start in range(0, len(octets), len(_ZEROS)):
+                some = octets[start : start + len(_ZEROS)]
+                counting.update_into(_ZEROS[: len(some)], some)
+            at += count
+            yield piece.astype(np.uint64, copy=False)
+
     def grid(self, layers: int, rows: range, columns: range) -> Words:
         """Give two words for each place of a part of the grid, below 2^32; shape (layers, 2, n_rows, n_columns)."""
         places = np.empty((layers, len(rows), len(columns), 2), "<u8")
@@ -120,11 +141,11 @@ def _stream(key: bytes, start: bytes, count: int) -> Words:
 def _loaded() -> SimpleNamespace:
     from cryptography.hazmat.primitives.ciphers import Cipher
     from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-    from cryptography.hazmat.primitives.ciphers.modes import CTR
+    from cryptography.hazmat.primitives.ciphers.modes import CTR, GCM
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    return SimpleNamespace(Cipher=Cipher, AES256=AES256, CTR=CTR, SHA256=SHA256, HKDF=HKDF)
+    return SimpleNamespace(Cipher=Cipher, AES256=AES256, CTR=CTR, GCM=GCM, SHA256=SHA256, HKDF=HKDF)
 
 
 def _words(stretched: bytes) -> Words:

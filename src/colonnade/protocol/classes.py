@@ -88,7 +88,7 @@ def label_values(classes: Sequence[ClassName]) -> Floats:
 
 def label_classes(table: Table) -> Floats:
     """Find the label's values, ascending, in a table whose label has classes."""
-    if (found := distinct_values(table, len(table.feature_names))) is None:
+    if (found := distinct_values(table.labels, -1)) is None:
         raise InputError(
             f"its label {table.label_name!r} has more than {MOST_CLASSES} different values, which are no classes. Name "
             "another label, or learn a Regression."
@@ -124,7 +124,7 @@ def _answer(state: PartyState, request: AskClasses, data: PartyData) -> tuple[Pa
 def class_counts(table: Table) -> Rows:
     """Count the rows of each of the label's values, in the order of `label_classes`."""
     values = label_classes(table)
-    return reduce(np.add, table.map(partial(_counts, values)))
+    return reduce(np.add, table.labels.map(partial(_counts, values)))
 
 
 def _counts(values: Floats, block: Block) -> Rows:

@@ -1,5 +1,6 @@
 """Held-out rows: which, and how much the others count."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -9,8 +10,9 @@ from msgspec.structs import force_setattr
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.blocks import rows_of_block
 from colonnade.kernels.draws import held_out
-from colonnade.kernels.per_row import PerRow, numbers_in
+from colonnade.kernels.per_row import PerRow, numbers_by, numbers_in
 from colonnade.options import whole_number
 
 Side = Literal["train", "test"]
@@ -84,14 +86,30 @@ def counted(
     if isinstance(split, HoldOut):
         marks = held_out(n_rows, split.fraction, split.seed)
     elif marked is not None:
-        marks = numbers_in(marked.astype(np.float64))
+        marks = replace(numbers_by(n_rows, partial(_marks, marked)), n_ones=int(np.count_nonzero(marked)))
     else:
         return own
-    row_weights = marks.changed(partial(_kept, side, own)).kept()
+    row_weights = _side(side, marks, own).kept()
     if not row_weights.n_positive:
         by = f" by the column of {split.party!r}" if isinstance(split, SplitBy) else ""
         raise InputError(f"The split{by} leaves no row to {side}, or none that has weight. Choose another split.")
     return row_weights
+
+
+def held_out_by_seed(n_rows: int, split: HoldOut, side: Side) -> PerRow:
+    """Count each row of one side as 1, and the others as 0; of no row is anything computed before it is asked for."""
+    return _side(side, held_out(n_rows, split.fraction, split.seed), None)
+
+
+def _side(side: Side, marks: PerRow, weights: PerRow | None) -> PerRow:
+    """Let rows of one side count, by their weights."""
+    n_ones = marks.n_ones if side == "test" or marks.n_ones is None else marks.n_rows - marks.n_ones
+    return replace(marks.changed(partial(_kept, side, weights)), n_ones=n_ones if weights is None else None)
+
+
+def _marks(marked: Flags, number: int) -> Floats:
+    """Give a block's marks as numbers: of all rows a byte each is held, and not eight."""
+    return marked[rows_of_block(number)].astype(np.float64)
 
 
 def _kept(side: Side, weights: PerRow | None, number: int, marks: Floats) -> Floats:

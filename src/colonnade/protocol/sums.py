@@ -77,7 +77,7 @@ def _note(what: str, group: Group, data: PartyData, n_rows: int, numbers: int, o
 
 def listed(rows: CountedRows) -> tuple[Rows, Floats]:
     """List rows that count, and how much."""
-    return rows.ids, np.ones(len(rows)) if rows.row_weights is None else rows.row_weights.positive()
+    return rows.ids, rows.weights
 
 
 def numbered(data: PartyData, rows: Rows) -> Rows:

@@ -45,6 +45,11 @@ class ViewedTable:
         return self.base.label_levels
 
     @property
+    def labels(self) -> "ViewedTable":
+        """Give those of the base, which are in no other units; other columns may come with them, as they are."""
+        return ViewedTable(self.base.labels, self.row_weights, None, None)
+
+    @property
     def key_digest(self) -> bytes | None:
         """As in the base."""
         return self.base.key_digest

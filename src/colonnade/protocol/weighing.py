@@ -69,8 +69,8 @@ def _steps(low: Floats, high: Floats, heaviest: float) -> tuple[bytes, bytes]:
 
 
 def _steps_of_all(rows: CountedRows) -> tuple[bytes, bytes]:
-    """Write those of all rows that count, which weigh just that."""
-    if rows.row_weights is None:
+    """Write those of all rows that count, which weigh just that; nothing where all count the same."""
+    if rows.row_weights is None or rows.row_weights.n_ones is not None:
         return b"", b""
     most, pieces = rows.row_weights.max(), []
     for number in range(n_blocks_of(rows.n_rows)):

@@ -93,6 +93,16 @@ def check_kept(state: PartyState, n_numbers: int) -> None:
         )
 
 
+def check_fits(state: PartyState, n_numbers: int) -> None:
+    """Refuse so many numbers of each selected row where one message does not hold them; nothing is listed before."""
+    n_rows = len(state.selection())
+    if n_rows * n_numbers > MAX_NUMBERS:
+        raise InputError(
+            f"{n_rows:,} rows do not fit one message, which has {MAX_NUMBERS // n_numbers:,} of {n_numbers:,} numbers. "
+            "Use a coreset or a smaller size; all rows go by Central(), in windows."
+        )
+
+
 def n_selected_in(state: PartyState, window: Window) -> int:
     """Count the selected rows of a window."""
     rows = state.selection()

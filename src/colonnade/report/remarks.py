@@ -95,7 +95,7 @@ def _rows(run: Run[Any]) -> Iterator[str]:
             f"There are few rows for so many columns: {count(effective)} effective rows for {count(coefficients)} "
             f"coefficients, where {ROWS_A_COEFFICIENT} a coefficient are usual. Draw more rows, or use a penalty."
         )
-    off = float(coreset.weights.sum()) / coreset.total_weight - 1
+    off = coreset.weight_sum / coreset.total_weight - 1
     if abs(off) > OFF:
         yield (
             f"The weights add up to {per_cent(abs(off))} {'more' if off > 0 else 'less'} than all rows weigh: the draw "

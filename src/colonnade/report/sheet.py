@@ -42,7 +42,7 @@ def rows_of(run: Run[Any], line: DisclosureLine) -> int | None:
     what, n_rows = Reveals(line.what), run.coreset.n_rows
     if what in OF_ANY or (what in OF_DRAWN and run.why is not None):  # a plan's pilot may have had other rows
         return min(n_rows, line.numbers)
-    return min(len(set(run.coreset.rows.tolist())), line.numbers) if what in OF_DRAWN else None
+    return min(run.coreset.n_distinct, line.numbers) if what in OF_DRAWN else None
 
 
 def not_counted(run: Run[Any]) -> Iterator[str]:
@@ -64,8 +64,7 @@ def safeguards(run: Run[Any]) -> Iterator[str]:
     if Reveals.SCORE_SUMS in shown and Reveals.SCORES not in shown:
         yield "How unusual rows are was summed over the parties in secret: the server saw sums only."
     if len(run.coreset) < run.coreset.n_rows and not took_all_rows(run):
-        drawn = len(set(run.coreset.rows.tolist()))
-        yield f"Only drawn rows were used in it: {count(drawn)} of {count(run.coreset.n_rows)}."
+        yield f"Only drawn rows were used in it: {count(run.coreset.n_distinct)} of {count(run.coreset.n_rows)}."
     if run.coreset.evidence is not None:
         yield "Draws were committed to before they were made, so that they can be checked afterwards (spot check)."
     yield "Every message is on the ledger, with what it reveals."

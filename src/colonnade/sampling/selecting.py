@@ -9,14 +9,13 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import Roster, Script
-from colonnade.coreset import ALL_ROWS, Coreset
-from colonnade.errors import InputError
+from colonnade.coreset import Coreset
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import chances, draw_evenly, draw_evenly_distinct
 from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_rows
+from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.weighing import with_coreset
@@ -114,17 +113,11 @@ def even_draw_route(size: int, seeds: DrawSeeds | None, *, distinct: bool = Fals
 
 def use_all_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[Coreset]:
     """Let all parties take every row that counts, once; it weighs what it counts (`row_weights`, shape (n_rows,))."""
-    n = roster.n_rows
-    if n > MAX_NUMBERS:
-        raise InputError(f"The parties hold {n:,} rows, and AllRows takes at most {MAX_NUMBERS:,}. Use a coreset.")
-    yield {party: UseAllRows() for party in roster.names}
-    rows = CountedRows(n, row_weights).ids
-    weights = np.ones(n) if row_weights is None else row_weights[rows]
-    return Coreset(rows, weights, n, weight_of_all(roster, row_weights), ALL_ROWS)
+    return Coreset.of_all((yield from use_counted_rows(roster, row_weights)), roster.alignment)
 
 
 def use_counted_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[CountedRows]:
-    """Let all parties take every row that counts, as `use_all_rows` does; nobody lists them."""
+    """Let all parties take every row that counts; nobody lists them."""
     yield {party: UseAllRows() for party in roster.names}
     return CountedRows(roster.n_rows, row_weights)
 

@@ -88,6 +88,10 @@ class DistDim(msgspec.Struct, frozen=True, tag_field="kind", tag="distdim", forb
         There are at least as many cells as distinct rows, or k: too few are the caller's error, as with `Central`.
         """
         clustering = _clustering(task)
+        if len(coreset) > MAX_NUMBERS:
+            raise InputError(
+                f"DistDim takes {MAX_NUMBERS:,} rows at most, and these are {len(coreset):,}. Draw a coreset."
+            )
         asked, weights, seeds = _with_features(roster), _weights_to_send(coreset), _local_seeds(rng, roster)
         inbox = yield {card.name: AskLocalClusters(clustering.n_clusters, seeds[card.name], weights) for card in asked}
         replies = checks.replies(inbox, LocalClusters)
@@ -141,9 +145,8 @@ def _grid(replies: Mapping[str, LocalClusters], coreset: Coreset) -> tuple[Float
 
 
 def _answer_clusters(state: PartyState, request: AskLocalClusters, data: PartyData) -> tuple[PartyState, Message]:
+    _check_request(request, len(state.selection()), len(data.table.feature_names))
     rows = state.selected()
-    size = len(rows)
-    _check_request(request, size, len(data.table.feature_names))
     check_weights(state, request, request.weights, data)
     rng = np.random.default_rng(request.seed)
     features = data.table.take(rows)[:, : len(data.table.feature_names)]

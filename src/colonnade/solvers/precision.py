@@ -71,6 +71,11 @@ class Noise:
         return RoundedFeatures(columns.T @ self.left @ columns, self.uncorrected)
 
 
+def precision_of_all(roster: Roster) -> Precision:
+    """Say what all rows tell, as they are: no model is better on them."""
+    return Precision(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0, 1.0)))
+
+
 def precision_of(
     task: Task[Any], model: Any, rows: WeightedRows, roster: Roster, coreset: Coreset, noise: Noise | None = None
 ) -> Precision | None:
@@ -85,7 +90,7 @@ def precision_of(
     if coreset.sampler == GIVEN:
         return Precision(None, "nothing tells how the rows of this coreset were drawn")
     if coreset.sampler == ALL_ROWS and noise is None:
-        return Precision(0.0, gradient=dict.fromkeys(roster.names, (0.0, 0.0, 1.0)))
+        return precision_of_all(roster)
     if noise is not None and len(noise.hidden) > MOST_HIDDEN:
         return Precision(
             None, f"rounding hides {len(noise.hidden)} directions in which the parties' columns nearly coincide"

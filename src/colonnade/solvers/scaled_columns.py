@@ -7,15 +7,15 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import PartyCard, Roster, Table
-from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.column_codes import common_step, decode_columns, encode_columns
 from colonnade.kernels.moments import centre_and_spread
 from colonnade.kernels.possible import first_copies, norm_fits
-from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_view
+from colonnade.protocol.windows import check_fits
 from colonnade.solvers.fewer_rows import coded_within, kept_rows
 from colonnade.solvers.whitened_columns import check_rounding, checked_size
 
@@ -111,10 +111,9 @@ def read_scaled(
 
 def _answer(state: PartyState, request: AskScaledColumns, data: PartyData) -> tuple[PartyState, Message]:
     check_rounding(request, request.step, request.seed)
-    table, rows = data.table, state.selected()
-    n_features = len(table.feature_names)
-    if len(rows) * (n_features + 1) > MAX_NUMBERS:
-        raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    table, n_features = data.table, len(data.table.feature_names)
+    check_fits(state, n_features + 1)
+    rows = state.selected()
     # A mean a column, and one spread of all.
     state = check_view(state, data, "means and a spread", n_features, n_features + 1)
     centres, spreads = data.once(_centres_and_spreads)

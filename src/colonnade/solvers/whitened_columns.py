@@ -10,7 +10,6 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import PartyCard, Roster, Table
-from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.bits import Buffer, pack_bits, packed_length, unpack_bits
 from colonnade.kernels.level_codes import LOOKED_AT, LevelsBytes, decode_levels, encode_levels, few_valued, levels_bytes
@@ -29,6 +28,7 @@ from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.sums import check_view
+from colonnade.protocol.windows import check_fits
 from colonnade.solvers.fewer_rows import MOST_COARSER, coded_within, kept_rows
 
 
@@ -243,10 +243,9 @@ def check_rounding(request: Message, step: float, seed: int) -> None:
 
 def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> tuple[PartyState, Message]:
     check_rounding(request, request.step, request.seed)
-    table, rows = data.table, state.selected()
-    n_features = len(table.feature_names)
-    if len(rows) * (n_features + 1) > MAX_NUMBERS:
-        raise InputError(f"{len(rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    table, n_features = data.table, len(data.table.feature_names)
+    check_fits(state, n_features + 1)
+    rows = state.selected()
     # Of r columns that are left of d there are fewer numbers, but whether a sum is told must not hang on values.
     d = n_features + (table.label_name is not None)
     state = check_view(state, data, "means and products of columns", d, d + d * (d + 1) // 2)

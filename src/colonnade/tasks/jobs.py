@@ -101,7 +101,7 @@ def learn_in_view(
     if isinstance(source, Coreset):
         _check_held_out(source, view)
         yield from use_rows(roster, source.rows)
-        coreset = source
+        coreset = source.listed()
     else:
         coreset = yield from source.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))

@@ -247,8 +247,8 @@ def _asked_for(errors: StandardErrors, of: Of, covariance: Covariance) -> list[t
     rows = errors.classical if covariance == "classical" else errors.sandwich
     if rows is None:
         raise UnsupportedError(
-            "The server has seen no residual of a row, which the sandwich is made of. Use "
-            'covariance="classical", or fit with Central().'
+            "The server has kept no residual of a row, which the sandwich is made of. Use "
+            'covariance="classical", or fit a coreset with Central().'
         )
     drawn = errors.draw or Variances((0.0,) * len(rows.variance), (None,) * len(rows.variance))
     return [_added(*each) for each in zip(drawn.variance, drawn.degrees, rows.variance, rows.degrees, strict=True)]

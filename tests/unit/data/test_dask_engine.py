@@ -5,6 +5,7 @@ import shutil
 import signal
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ import dask_trial
 from colonnade.data import dask_engine, streams
 from colonnade.data.dask_engine import DaskEngine
 from colonnade.data.engines import Threads
+from colonnade.data.held_columns import HeldColumns
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import open_rows
 from colonnade.data.tables import ArrayTable
-from colonnade.kernels.blocks import BLOCK_ROWS
+from colonnade.data.value_checks import ValueCheck
+from colonnade.kernels.blocks import BLOCK_ROWS, values_of
 from colonnade.kernels.clustering_scores import clustering_scores
 from colonnade.kernels.draws import draw_by_scores, draw_distinct, held_out
 from colonnade.kernels.leverage import regression_scores
@@ -110,7 +113,7 @@ def taken(table: Any) -> list[Any]:
 def test_two_processes_give_the_bits_of_threads_and_of_a_table_in_memory(
     table: StreamedTable, values: Any, work: Callable[[Any], list[Any]]
 ) -> None:
-    in_memory = ArrayTable(values, NAMES[:3], "y")
+    in_memory = ArrayTable(HeldColumns((values,)), NAMES[:3], "y")
     by_threads = StreamedTable(table.rows, NAMES[:3], "y")
     wanted, threads, found = (
         [np.asarray(each).tobytes() for each in work(own)] for own in (in_memory, by_threads, table)
@@ -135,6 +138,25 @@ def test_rows_are_prepared_where_they_are_worked_on(tmp_path: Path, values: Any,
         prepared = table.prepared(table.preparing.fitted(None))
         found.append([np.asarray(each).tobytes() for work in (regression, whitening, taken) for each in work(prepared)])
     assert found[0] == found[1] == found[2]
+
+
+def test_a_wrong_value_is_found_by_the_processes_of_the_cluster(
+    table: StreamedTable, values: Any, tmp_path: Path
+) -> None:
+    """What they find of each block comes back with the result; rows that are wanted here are not sent round."""
+    checked = replace(table, check=ValueCheck("bank", [False] * 4))
+    assert np.array_equal(regression(checked)[0], regression(table)[0])
+    assert checked.check is not None
+    assert checked.check.is_done
+    wrong = np.array(values)
+    wrong[-5, 2] = np.nan
+    file = tmp_path / "wrong.parquet"
+    pq.write_table(pa.table(dict(zip(NAMES, wrong.T, strict=True))), file, row_group_size=BLOCK_ROWS // 2 + 1_000)
+    message = f"Party 'bank', column 'c': 1 of {len(values)} values are missing .* in row {len(values) - 5} "
+    for use in (regression, lambda table: table.take(np.array([1])), lambda table: list(table.map(values_of))):
+        bad = replace(table, rows=open_rows("the table", [file], NAMES), check=ValueCheck("bank", [False] * 4))
+        with pytest.raises(cn.InputError, match=message):
+            use(bad)
 
 
 def test_both_processes_work(table: StreamedTable) -> None:

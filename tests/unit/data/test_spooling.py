@@ -160,7 +160,7 @@ def values(table: StreamedTable) -> Floats:
 
 
 def same(held: ArrayTable, streamed: StreamedTable) -> None:
-    assert_array_equal(values(streamed).view(np.uint64), np.ascontiguousarray(held.values).view(np.uint64))
+    assert_array_equal(values(streamed).view(np.uint64), np.ascontiguousarray(held.values[:]).view(np.uint64))
     assert (streamed.feature_names, streamed.label_name) == (held.feature_names, held.label_name)
     assert (streamed.label_levels, streamed.notes) == (held.label_levels, held.notes)
     for name in ("weight_column", "split_column"):

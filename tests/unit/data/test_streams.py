@@ -5,7 +5,7 @@ import pickle
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from pyarrow import csv, parquet
 import colonnade as cn
 from colonnade.data import engines, large_files, streams
 from colonnade.data.engines import Threads, n_cores
+from colonnade.data.held_columns import HeldColumns
 from colonnade.data.spool import SpooledRows
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.data.streams import ParquetRows, open_rows
@@ -116,7 +117,7 @@ def test_all_rows_are_read_into_one_array_column_by_column(
     for at_once in (1, 2, 8):
         monkeypatch.setattr(streams, "BATCH_BLOCKS", at_once)
         held = np.full_like(VALUES, np.nan)
-        largest = opened(written(tmp_path, groups)).read_into(held)
+        largest = opened(written(tmp_path, groups)).read_into(list(held.T))
         assert_array_equal(held, VALUES)
         assert_array_equal(largest, np.abs(VALUES).max(axis=0))
 
@@ -124,7 +125,7 @@ def test_all_rows_are_read_into_one_array_column_by_column(
 def test_what_is_no_number_is_seen_while_a_column_is_read(tmp_path: Path) -> None:
     b, c = VALUES[:, 1].copy(), VALUES[:, 2].copy()
     b[-1], c[0] = np.nan, -np.inf
-    largest = opened(written(tmp_path, b=b, c=c)).read_into(np.empty_like(VALUES))
+    largest = opened(written(tmp_path, b=b, c=c)).read_into(list(np.empty_like(VALUES).T))
     assert np.isnan(largest[1])
     assert_array_equal(np.isinf(largest), [False, False, True, False])
 
@@ -136,7 +137,7 @@ def test_files_of_other_lengths_than_they_had_are_not_read_into_an_array(tmp_pat
         *others, last = rows.groups
         lied = replace(rows, groups=(*others, replace(last, end=n_rows)))
         with pytest.raises(cn.InputError, match="changed while it was in use"):
-            lied.read_into(np.empty((n_rows, len(rows.columns)), order="F"))
+            lied.read_into([np.empty(n_rows) for _ in rows.columns])
 
 
 def test_wide_rows_are_decoded_fewer_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +213,7 @@ def test_rows_are_taken_in_any_order_and_repeatedly(tmp_path_factory: pytest.Tem
 
 @pytest.mark.parametrize("rule", [LeverageScores(True), SharpenedScores(True, 2.0), ClusteringScores(4)], ids=str)
 def test_scores_have_the_bits_of_a_table_in_memory(tmp_path: Path, rule: Any) -> None:
-    held = ArrayTable(VALUES, NAMES[:3], "y")
+    held = ArrayTable(HeldColumns((VALUES,)), NAMES[:3], "y")
     for groups in ((10_000,), (999, 31_000)):
         found = rule.scores(streamed(written(tmp_path, groups)))
         assert_array_equal(np.asarray(found), np.asarray(rule.scores(held)))
@@ -318,9 +319,15 @@ def test_weights_and_marks_are_columns_beside(tmp_path: Path) -> None:
     ],
     ids=["missing", "infinite", "large", "inexact"],
 )
-def test_what_is_wrong_with_a_value_is_said_when_it_is_opened(tmp_path: Path, column: Any, message: str) -> None:
-    with pytest.raises(cn.InputError, match=message):
-        read_table("bank", ds.dataset(written(tmp_path, bad=column)))
+def test_what_is_wrong_with_a_value_is_said_in_the_first_pass(tmp_path: Path, column: Any, message: str) -> None:
+    path = written(tmp_path, bad=column)
+    uses: list[Callable[[Any], object]] = [values, StreamedTable.look_through, lambda table: table.take(np.array([5]))]
+    for use in uses:
+        table = read_table("bank", ds.dataset(path))
+        with pytest.raises(cn.InputError, match=message):
+            use(table)
+    with pytest.raises(cn.InputError, match=message):  # keys are read when it is opened, and so is the rest
+        read_table("bank", ds.dataset(path), key="a")
 
 
 def test_a_data_set_is_what_it_scans_and_not_its_files(tmp_path: Path) -> None:

@@ -103,6 +103,8 @@ def test_degrees_are_fewer_where_few_rows_count() -> None:
     assert 1 <= satterthwaite(squares)[0] < 12
     assert satterthwaite(np.zeros((10, 1)))[0] == 1
     assert satterthwaite(np.ones((10, 1)))[0] == 10
+    left = np.array([0.0, 1e-33, 4e-32, 1.0, 2.0, 1.5])[:, np.newaxis]  # of three, rounding has left what it liked
+    assert satterthwaite(left) == satterthwaite(np.where(left < 1, 0.0, left))
 
 
 def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,6 +36,15 @@ def test_shares_add_up_whatever_the_masks() -> None:
     np.testing.assert_array_equal(total, limb_products(Q_j, Q_l))
 
 
+@pytest.mark.parametrize("shape", [(2, 5), (5, 2), (3, 3), (0, 2)])
+def test_products_of_limbs_are_those_of_whole_numbers_modulo_two_to_the_64(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    first, second = (rng.integers(2**64, size=(count, 2, 7), dtype=np.uint64) for count in shape)
+    (high, low), (other_high, other_low) = (np.moveaxis(words.astype(object), 1, 0) for words in (first, second))
+    expected = np.stack([high @ other_high.T, high @ other_low.T + low @ other_high.T]) % 2**64
+    np.testing.assert_array_equal(limb_products(first, second), expected.astype(np.uint64))
+
+
 def test_words_travel_little_endian() -> None:
     words = np.arange(12, dtype=np.uint64).reshape(2, 2, 3) << np.uint64(40)
     packed = pack_words(words)

@@ -5,10 +5,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import colonnade as cn
 from colonnade.contracts import Alignment
+from colonnade.data import large_files
 from colonnade.node.files import read_party_file
 from colonnade.node.party import opened_desk
 from network_trial import Trial, write_party_file
@@ -65,6 +68,18 @@ def test_an_owner_is_told_how_a_file_was_read(tmp_path: Path) -> None:
     with pytest.raises(cn.PartyUnreachableError):
         cn.serve_party(path, once=True, say=said.append)
     assert "bank.csv: separated by semicolons, decimal comma, UTF-16." in said
+
+
+def test_an_owner_is_told_of_a_wrong_value_when_a_party_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a table that stays in its file: the words quote the value, and an error of a job goes to the server."""
+    monkeypatch.setattr(large_files, "STREAMED_BYTES", 0)
+    trial = Trial(tmp_path, [])
+    values = np.random.default_rng(0).normal(size=(800, 2))
+    values[700, 1] = 3e101
+    parquet.write_table(pa.table({"age": values[:, 0], "income": values[:, 1]}), tmp_path / "bank.parquet")
+    path = write_party_file(tmp_path, "bank", trial.port, data={"file": "bank.parquet"})
+    with pytest.raises(cn.InputError, match=r"'income': its largest value in size is 3e\+101 in row 700 "):
+        cn.serve_party(path, once=True, say=lambda _: None)
 
 
 def test_a_day_is_counted_by_the_rows_that_an_alignment_leaves(tmp_path: Path) -> None:

@@ -253,7 +253,8 @@ def _start(party: str, data: object, table: Any, roles: Roles, prepare: Prepare 
     """Read the table as a party does, but for a key that was read into memory: whatever else would stop it."""
     given: dict[str, Any] = dict(roles.items())
     if isinstance(table, FileColumns):
-        read_table(party, data, duplicates=roles.duplicates, prepare=prepare, policy=policy, **given)
+        found = read_table(party, data, duplicates=roles.duplicates, prepare=prepare, policy=policy, **given)
+        found.look_through()
         return
     given.pop("key", None)
     rules = None if prepare is None else prepare.columns

@@ -37,8 +37,9 @@ def rows_to_open(coreset: Coreset, evidence: Evidence, count: int | None, rng: n
     """Choose rows among each party's draws, and among those drawn evenly, `count` of each, or all."""
     drawn = [np.array(each.rows, np.int64) for each in evidence.parties.values()]
     # As often as a row is in the coreset and nobody drew it, it was drawn evenly.
-    left = np.bincount(coreset.rows) - np.bincount(np.concatenate(drawn), minlength=coreset.rows[-1] + 1)
-    even = np.flatnonzero(left > 0)
+    rows, counts = np.unique(coreset.rows, return_counts=True)
+    taken = np.sort(np.concatenate(drawn))
+    even = rows[counts > np.searchsorted(taken, rows, "right") - np.searchsorted(taken, rows)]
     return np.unique(np.concatenate([_some(np.unique(rows), count, rng) for rows in (*drawn, even)]))
 
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from colonnade.contracts import Roster
 from colonnade.coreset import Coreset
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.folds import FOLDS, deal_folds
 from colonnade.kernels.masks import WORD_BYTES, Ring
-from colonnade.kernels.shares import HIGH_BITS, LOW_BITS
+from colonnade.kernels.shares import HIGH_BITS, LOW_BITS, MAX_ROWS
 from colonnade.messages import sendable_floats
 from colonnade.privacy.statements import transcript_of
 from colonnade.signing import digest
@@ -74,6 +75,15 @@ class GramQuestion:
             return [np.arange(len(self.rows))]
         folds = deal_folds(self.rows, self.row_weights(), self.fold_seed)
         return [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
+
+
+def check_size(n_rows: int) -> None:
+    """Require no more rows than sums of products of limbs hold; nothing is listed before."""
+    if n_rows > MAX_ROWS:
+        raise InputError(
+            f"SecureGram takes {MAX_ROWS:,} rows at most, and these are {n_rows:,}: products of more could exceed 64 "
+            "bits. Draw a coreset, for instance ImportanceSampling(size=100_000)."
+        )
 
 
 def question_of(roster: Roster, coreset: Coreset, fold_seed: int | None, steps: int = 0) -> GramQuestion:

@@ -146,10 +146,11 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one question, of folds as the sheet's seed deals them; again only where a key is lost."""
         columns = {card.name: card.n_features + (card.label_name is not None) for card in agreed.roster.cards}
-        asked: dict[str, object] = {"n_columns": tuple(columns[name] for name in sorted(columns))}
+        names = sorted(columns)
+        asked: dict[str, object] = {"n_columns": tuple([columns[name] for name in names])}
         if self.products == "ckks":
             return secure_route(Ask(AskEncryptedRows, **asked), Ask(AskEncryptedProducts), Ask(AskDecryptedProducts))
-        dealing = (Ask(AskSealedSeeds),) if agreed.party == sorted(columns)[DEALER] else ()
+        dealing = (Ask(AskSealedSeeds),) if agreed.party == names[DEALER] else ()
         if isinstance(task, LogisticTask):
             steps = self._steps(agreed.roster)
             is_label_party = agreed.party == agreed.roster.label_party

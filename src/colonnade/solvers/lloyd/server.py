@@ -107,9 +107,12 @@ class SecureLloyd(msgspec.Struct, frozen=True, tag_field="kind", tag="lloyd", fo
         """Play the rounds, again from the first where a party lost its key."""
         self.check(task, roster, None)
         clustering = _clustering(task)
-        size = len(coreset) * max(clustering.n_clusters, clustering.n_starts)
-        if size > MAX_NUMBERS:
-            raise InputError(f"Distances of {len(coreset):,} rows do not fit one message. Use a smaller size.")
+        most = MAX_NUMBERS // max(clustering.n_clusters, clustering.n_starts)
+        if len(coreset) > most:
+            raise InputError(
+                f"SecureLloyd takes {most:,} rows at most, of so many clusters and starts, and these are "
+                f"{len(coreset):,}: distances of more do not fit one message. Draw a coreset."
+            )
         seed = int(rng.integers(2**63))  # of every attempt: a retry must not change the result
         centers, facts = yield from until_kept(
             lambda: Rounds(roster, coreset, clustering.n_clusters, clustering.n_starts).play(seed)

@@ -13,12 +13,12 @@ from msgspec.structs import force_setattr
 
 from colonnade.contracts import Agreed, Inbox, LinearTask, LogisticTask, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset
-from colonnade.errors import ConvergenceWarning, UnsupportedError
+from colonnade.errors import ConvergenceWarning, InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.fixed_codes import checked_bits
 from colonnade.kernels.possible import first_copies
 from colonnade.kernels.saga import epoch_blocks, shuffled
-from colonnade.messages import Message, Reveals, sendable_floats
+from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.options import flag, non_negative_number, whole_number
 from colonnade.protocol import checks
 from colonnade.routes import Ask, AtMost, Route
@@ -114,6 +114,8 @@ class Saga(msgspec.Struct, frozen=True, tag_field="kind", tag="saga", forbid_unk
         """Open, step through epochs until little changes, collect the coefficients."""
         linear = _learned(task)
         size, parties = len(coreset), roster.names
+        if size > MAX_NUMBERS:
+            raise InputError(f"Saga takes {MAX_NUMBERS:,} rows at most, and these are {size:,}. Draw a coreset.")
         n_blocks, seed = -(-size // self.batch), int(rng.integers(2**63))
         options = (n_blocks, seed, *linear.penalties(), linear.fit_intercept, self.scale)
         inbox = yield dict.fromkeys(parties, _opening(linear, options))

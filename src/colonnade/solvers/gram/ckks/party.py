@@ -67,12 +67,12 @@ class CkksState:
 
 
 def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) -> tuple[PartyState, Message]:
+    _check_sizes(len(state.selection()), request.n_columns)
     identity, kept = identity_of(data), with_keys(state, request.keys, data, ALL)
     question = GramQuestion(state.selected(), request.weights, None, request.n_columns)
     state = check_question(state, question, request, data)
     state = require_same_question(state, request, digest(seen_rows(state, data), question.fingerprint()))
     transcript = question.transcript(identity.parties, kept.relayed, view_digest(state, data), PURPOSE)
-    _check_sizes(question)
     if kept.secret is None:
         nothing = sendable_floats([])
         lost = EncryptedRows(nothing, sendable_floats(np.empty((0, 0))), (), b"")
@@ -88,12 +88,12 @@ def _answer_rows(state: PartyState, request: AskEncryptedRows, data: PartyData) 
     return state, EncryptedRows(sendable_floats(basis.mean), sendable_floats(basis.factor), ciphertexts, signature)
 
 
-def _check_sizes(question: GramQuestion) -> None:
-    widest = max(question.n_columns)
-    most = max(n_ciphertexts(len(question.rows), min(widest, DEGREE)), widest)
-    if widest > DEGREE or most * ciphertext_bytes(widest) * len(question.n_columns) > MAX_MESSAGE_BYTES:
+def _check_sizes(n_rows: int, n_columns: tuple[int, ...]) -> None:
+    widest = max((*n_columns, 0))  # as the server says, which is checked later
+    most = max(n_ciphertexts(n_rows, min(widest, DEGREE)), widest)
+    if widest > DEGREE or most * ciphertext_bytes(widest) * len(n_columns) > MAX_MESSAGE_BYTES:
         raise InputError(
-            f"{len(question.rows):,} rows of {widest} columns do not fit one encrypted message. Use a smaller size, or "
+            f"{n_rows:,} rows of {widest} columns do not fit one encrypted message. Use a smaller size, or "
             'products="shares".'
         )
 

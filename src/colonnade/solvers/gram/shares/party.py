@@ -8,7 +8,7 @@ import numpy as np
 from colonnade.errors import InputError
 from colonnade.kernels.gram import LocalBasis, local_basis
 from colonnade.kernels.masks import Words
-from colonnade.kernels.shares import LIMBS, MAX_ROWS, limb_products, pack_words, to_limbs
+from colonnade.kernels.shares import LIMBS, limb_products, pack_words, to_limbs
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
 from colonnade.privacy.one_solving import require_same_question, seen_rows
@@ -28,7 +28,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.signing import digest
 from colonnade.solvers.gram.party import check_question
-from colonnade.solvers.gram.question import GramQuestion
+from colonnade.solvers.gram.question import GramQuestion, check_size
 from colonnade.solvers.gram.shares.messages import (
     DEALER,
     PURPOSE,
@@ -94,6 +94,7 @@ def _answer_shares(
 def _question(
     state: PartyState, request: AskGramShares | AskStepShares, data: PartyData
 ) -> tuple[GramQuestion, PartyState]:
+    check_size(len(state.selection()))
     question = request.question(state.selected())
     state = check_question(state, question, request, data)
     if isinstance(request, AskStepShares):
@@ -101,8 +102,11 @@ def _question(
     # Others' numbers of columns are the server's word, and blocks of all of them are made at once.
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
     largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
-    if len(question.rows) > MAX_ROWS or largest > MAX_NUMBERS:
-        raise InputError(f"{len(question.rows):,} rows do not fit one message. Use a coreset or a smaller size.")
+    if largest > MAX_NUMBERS:
+        raise InputError(
+            f"{len(question.rows):,} rows of {sum(request.n_columns):,} columns of all parties do not fit one message, "
+            f"which has {MAX_NUMBERS:,} numbers. Use a coreset or a smaller size."
+        )
     return question, state
 
 
@@ -133,30 +137,31 @@ def _shared(directions: Words, words: ManyWords, question: GramQuestion, place: 
     own = question.columns_of(place)
     share = directions - matrix_words(words, question, own)
     before, after = range(own.start), range(own.stop, sum(question.n_columns))
-    n_folds = len(question.groups())
-    earlier = [_by_fold(mask, share, question) for mask in _masks(words, question, before)]
-    later = [_by_fold(directions, mask, question) for mask in _masks(words, question, after)]
-    blocks = (
-        _joined(earlier, (n_folds, LIMBS, 0, len(own)), axis=2) - words.grid(n_folds, before, own),
-        _joined(later, (n_folds, LIMBS, len(own), 0), axis=3) + words.grid(n_folds, own, after),
-    )
+    folds = question.fold_rows()
+    earlier = np.empty((len(folds), LIMBS, len(before), len(own)), np.uint64)
+    later = np.empty((len(folds), LIMBS, len(own), len(after)), np.uint64)
+    for columns, mask in _masks(words, question, before, own, after):
+        for fold, group in enumerate(folds):
+            if columns.stop <= own.start:
+                earlier[fold, :, _slice(columns)] = limb_products(mask[..., group], share[..., group])
+            elif columns.start >= own.stop:
+                there = _slice(columns, own.stop)
+                later[fold, :, :, there] = limb_products(directions[..., group], mask[..., group])
+    blocks = earlier - words.grid(len(folds), before, own), later + words.grid(len(folds), own, after)
     return pack_words(share), b"".join(map(pack_words, blocks))
 
 
-def _masks(words: ManyWords, question: GramQuestion, columns: range) -> Iterator[Words]:
-    """Stretch the seed to the masked matrix E of these columns, some of them at a time; shape (k, 2, m)."""
-    step = max(1, BLOCK_WORDS // (LIMBS * len(question.rows)))
-    for start in range(columns.start, columns.stop, step):
-        yield matrix_words(words, question, range(start, min(start + step, columns.stop)))
+def _masks(words: ManyWords, question: GramQuestion, *columns: range) -> Iterator[tuple[range, Words]]:
+    """Stretch the seed to the masked matrix E, some columns of one of these at a time; shape (k, 2, m)."""
+    size = len(question.rows)
+    step = max(1, BLOCK_WORDS // (LIMBS * size))
+    parts = [part[start : start + step] for part in columns for start in range(0, len(part), step)]
+    for part, piece in zip(parts, words.pieces([len(part) * size for part in parts]), strict=True):
+        yield part, piece.reshape(len(part), LIMBS, size)
 
 
-def _by_fold(first: Words, second: Words, question: GramQuestion) -> Words:
-    """Multiply columns fold by fold; shape (folds, 2, p, q)."""
-    return np.stack([limb_products(first[..., group], second[..., group]) for group in question.fold_rows()])
-
-
-def _joined(parts: list[Words], empty: tuple[int, ...], axis: int) -> Words:
-    return np.concatenate([np.empty(empty, np.uint64), *parts], axis=axis)
+def _slice(columns: range, first: int = 0) -> slice:
+    return slice(columns.start - first, columns.stop - first)
 
 
 HANDLERS = (

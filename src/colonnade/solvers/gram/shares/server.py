@@ -23,7 +23,7 @@ from colonnade.privacy.primitives import KEY_BYTES, TAG_BYTES
 from colonnade.privacy.statements import CircleKeys, SignedDigest
 from colonnade.protocol import checks
 from colonnade.solvers.gram.moments import GramMoments, senseless, summary
-from colonnade.solvers.gram.question import GramQuestion, question_of
+from colonnade.solvers.gram.question import GramQuestion, check_size, question_of
 from colonnade.solvers.gram.shares.messages import (
     DEALER,
     PURPOSE,
@@ -48,6 +48,7 @@ def gram_by_shares(roster: Roster, coreset: Coreset, fold_seed: int | None) -> S
 
     Folds are dealt by the seed. Gives one summary a fold: features as in the roster, the label last.
     """
+    check_size(len(coreset))
     question = question_of(roster, coreset, fold_seed)
     replies = yield from until_kept(lambda: _attempt(roster, question))
     return summaries(roster, coreset, question, replies)

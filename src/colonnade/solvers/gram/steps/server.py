@@ -19,7 +19,7 @@ from colonnade.privacy.pair_keys import LostKey, compare, until_kept
 from colonnade.privacy.primitives import TAG_BYTES
 from colonnade.protocol import checks
 from colonnade.solvers.gram.moments import senseless
-from colonnade.solvers.gram.question import GramQuestion, question_of
+from colonnade.solvers.gram.question import GramQuestion, check_size, question_of
 from colonnade.solvers.gram.shares.server import Shared, share_columns, summaries
 from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart, StepColumn, StepPart
 
@@ -98,6 +98,7 @@ class _Point:
 
 def classify_by_shares(task: LogisticTask[M], roster: Roster, coreset: Coreset, steps: int) -> Script[Solution[M]]:
     """Learn a classification of two classes; the server is shown no row, and the label party sums of the others'."""
+    check_size(len(coreset))
     question = question_of(roster, coreset, None, steps)
     point = yield from until_kept(lambda: _attempt(task, roster, coreset, question))
     part = None if point.gain is None else point.gain / point.cost if point.cost > 0 else 0.0
