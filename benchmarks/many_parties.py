@@ -29,7 +29,7 @@ from pages import Row, show, table
 import colonnade as cn
 from colonnade.node.certificates import new_certificates
 
-N_ROWS, FILES = 500, 1024
+N_ROWS, FILES, TOGETHER = 500, 1024, 25
 TASK = cn.Regression(l2=0.1)
 PLAIN, SECURE = (cn.ImportanceSampling(size=200, scores=scores) for scores in ("plain", "secure"))
 JOBS: dict[str, Callable[[cn.Federation, int], object]] = {
@@ -94,11 +94,15 @@ def be_parties(files: list[Path]) -> None:
 def federation(
     n_parties: int, *, n_rows: int = N_ROWS, one_apart: bool = False
 ) -> Iterator[tuple[cn.Federation, Path, list[int]]]:
-    """Connect so many parties; give where their files are, and their processes: one, or the first party's before it."""
+    """Connect so many parties; give where their files are, and their processes: one, or the first party's and others.
+
+    There are so many to one of these: threads of a process wait for each other, the longer the more of them there are.
+    """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = write_files(folder, names := [f"p{number:03}" for number in range(n_parties)], n_rows)
-        groups = [names[:1], names[1:]] if one_apart else [names]
+        others = [names[start : start + TOGETHER] for start in range(1, n_parties, TOGETHER)]
+        groups = [names[:1], *others] if one_apart else [names]
         files = [[str(folder / f"{each}.toml") for each in group] for group in groups]
         command = [sys.executable, str(Path(__file__).resolve()), "--as-parties"]
         processes = [subprocess.Popen([*command, *group]) for group in files]  # noqa: S603  # ourselves

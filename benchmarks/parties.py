@@ -1,7 +1,8 @@
 """How a whole job grows with parties and with rows drawn: on loopback, between processes, and in one process.
 
-On loopback the server is a process, one party is another, and the other parties are threads of a third
-(benchmarks/many_parties.py): so that the server's and a party's processor time and memory can be told.
+On loopback the server is a process, one party is another, and the other parties are threads of further ones, 25 in each
+(benchmarks/many_parties.py): so that the server's and a party's processor time and memory can be told. That one is the
+first by name, which of many parties does most: it checks what all have signed to have drawn.
 """
 
 import time

@@ -20,7 +20,7 @@ from colonnade.kernels.selections import Selection
 from colonnade.messages import Message, Reveals
 from colonnade.preparation.reading import RowWeights
 from colonnade.routes import Route
-from colonnade.signing import DrawSeeds, SignedRows
+from colonnade.signing import DrawSeeds, SignedRows, VouchedRows
 
 T = TypeVar("T")
 M_co = TypeVar("M_co", covariant=True)
@@ -347,6 +347,7 @@ class Draw:
 
     The rest, this share on average, was drawn evenly from a seed that all sides know. `totals` are the sums of the
     parties' scores of all rows. So many rows were drawn evenly, of so many draws: where they are distinct, S has fewer.
+    Of many parties one has vouched for what all drew.
     """
 
     rows: Rows
@@ -357,10 +358,15 @@ class Draw:
     even_seed: int = 0
     n_even: int = 0
     n_draws: int = 0
+    vouched: VouchedRows | None = None
 
     def by(self, party: str) -> Rows:
         """Give what a party drew."""
         return self.drawn[party].rows
+
+    def told_to(self, party: str) -> tuple[SignedRows, ...] | VouchedRows:
+        """Give what a party is to know of the draw: what was vouched for, or what each of the others signed."""
+        return self.vouched or self.of_others(party)
 
     def of_others(self, party: str) -> tuple[SignedRows, ...]:
         """Give what the other parties drew, in the order of their names."""

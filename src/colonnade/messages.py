@@ -97,7 +97,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
             if value is not None:
                 is_counted = reveals not in UNCOUNTED
                 told[reveals] = told.get(reveals, 0) + (_numbers(value) if is_counted else 0)
-                if is_counted and isinstance(value, bytes | tuple):
+                if is_counted and isinstance(value, bytes | tuple | msgspec.Struct):
                     coded.add(reveals)
         plain = dict(told)
         for reveals in coded:

@@ -37,6 +37,16 @@ class SignedRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
     signature: bytes
 
 
+class VouchedRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True, eq=False):
+    """What all parties drew, ascending, and the signature of one that has checked what each of the others signed.
+
+    Row i of the party at place j, by name, is the number j n + i, where there are n rows.
+    """
+
+    rows: Rows
+    signature: bytes
+
+
 class SignedMarks(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
     """Which rows of a window a party's column marks, a bit a row, and its signature on them."""
 
@@ -93,6 +103,17 @@ def draw_statements(sheet: bytes, view: bytes, drawn: Sequence[SignedRows]) -> l
         hashed.update(_length(party) + party + seen + _length(rows) + rows)
         texts.append(hashed.digest())
     return texts
+
+
+def vouched_statement(parties: Sequence[str], sheet: bytes, view: bytes, rows: Rows) -> bytes:
+    """Give the text that a party signs to say: these all parties have signed to have drawn."""
+    names = _text(*(party.encode() for party in parties))
+    return digest(PROTOCOL, b"vouched draws", sheet, view, names, rows.astype("<i8", copy=False).tobytes())
+
+
+def all_drawn(drawn: Sequence[Rows], n_rows: int) -> Rows:
+    """Put together what each party drew of a table, by name, numbered so that it ascends."""
+    return np.concatenate([rows + place * n_rows for place, rows in enumerate(drawn)])
 
 
 def _text(*parts: bytes) -> bytes:

@@ -92,6 +92,7 @@ from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
     AskTotal,
+    AskVouched,
     DrawnRows,
     DrawRows,
     Draws,
@@ -99,6 +100,7 @@ from colonnade.sampling.plain.messages import (
     ScoreCodes,
     Scores,
     Total,
+    Vouched,
 )
 from colonnade.sampling.rules.classes import ClassScores
 from colonnade.sampling.rules.clustering import ClusteringScores
@@ -117,7 +119,7 @@ from colonnade.sampling.secure.messages import (
     PublicKey,
 )
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
-from colonnade.signing import SignedMarks, SignedRows, SignedWeights
+from colonnade.signing import SignedMarks, SignedRows, SignedWeights, VouchedRows
 from colonnade.solvers.central import AskColumns, AskColumnWindow, Columns
 from colonnade.solvers.distdim import AskLocalClusters, LocalClusters
 from colonnade.solvers.finer_rows import AskFinerClassRows, AskFinerRows, FinerRows
@@ -210,6 +212,9 @@ EXAMPLES: dict[str, Message] = {
     "drawn rows": DrawnRows(sendable_rows([0, 7, 7, 2**40]), bytes(64)),
     "ask scores": AskScores(2, (), 0.0, 5),
     "ask scores, others": AskScores(6, (SignedRows("bank", sendable_rows([3, 3, 900]), bytes(64)),), 0.25, 2**63 - 1),
+    "ask scores, vouched": AskScores(3, VouchedRows(sendable_rows([3, 2007, 2007]), bytes(64)), 0.0, 5),
+    "ask vouched": AskVouched((SignedRows("bank", sendable_rows([3, 3, 900]), bytes(64)),)),
+    "vouched": Vouched(bytes(64)),
     "scores": Scores(sendable_floats([0.25, -0.0, np.inf])),
     "ask public key": AskPublicKey(),
     "public key": PublicKey(bytes(32), bytes(range(32)), bytes(32), bytes(64)),

@@ -35,9 +35,10 @@ class Job(NamedTuple):
     prepared: bool = False
     alike: bool = False
     classes: tuple[str | float, ...] = ()
+    crowd: int = 0
 
     def parties(self) -> list[cn.Party]:
-        """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by."""
+        """Make `bank`, `shop` and `post`: a label, perhaps weights, and a column to split by; and perhaps a crowd."""
         rng = np.random.default_rng(7)
         X = rng.normal(size=(self.n_rows, 5)) * [1.0, 3.0, 1.0, 1.0, 3.0] + 2.0
         X[: self.n_rows // 2] += 4.0
@@ -55,6 +56,7 @@ class Job(NamedTuple):
             cn.Party("bank", X[:, :2], label=y),
             shop,
             cn.Party("post", X[:, 3:], split=rng.random(self.n_rows) < 0.3),
+            *(cn.Party(f"crowd{number}", rng.normal(size=(self.n_rows, 1))) for number in range(self.crowd)),
         ]
 
 
@@ -113,6 +115,7 @@ def all_jobs() -> list[Job]:
             n_rows=WINDOW_NUMBERS + N_ROWS,
             weighted=True,
         ),
+        Job("fit, a crowd", lambda f, _: f.fit(TASKS["Regression"], sampler=SAMPLERS["plain"], seed=3), crowd=31),
         Job("fit, sharpened", lambda f, _: f.fit(TASKS["Regression"], sampler=SHARPENED, seed=3)),
         Job("look again", lambda f, _: f.plan(cn.Regression(), budget_bytes=60_000, pilot=220), n_rows=400, alike=True),
         *_of_classes(),

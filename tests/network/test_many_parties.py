@@ -39,6 +39,8 @@ def processor_seconds(folder: Path, count: int) -> float:
     return median(taken[1:])
 
 
+# So few rows for so many columns are warned of, and not what is tested here.
+@pytest.mark.filterwarnings("ignore::colonnade.AssumptionWarning")
 @pytest.mark.slow(sampled=False)
 def test_what_a_server_does_grows_as_the_number_of_parties_does(tmp_path: Path) -> None:
     few, many = (processor_seconds(tmp_path / str(count), count) for count in (FEW, MANY))

@@ -68,7 +68,7 @@ class Arm:
     @property
     def rounds(self) -> int:
         """How many a run takes."""
-        return self._inputs.framing_rounds + n_rounds(self.kind)
+        return self._inputs.framing_rounds + n_rounds(self.kind, self._inputs.roster.names)
 
     def messages(self, size: int) -> Iterator[MessageSize]:
         """List what so many draws send."""

@@ -25,6 +25,7 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
 from colonnade.sampling.distinct.messages import DistinctCodes
 from colonnade.sampling.plain.messages import Total
+from colonnade.sampling.plain.server import is_vouched
 from colonnade.solvers import CompactCentral
 from colonnade.solvers.compact import AskColumns, PartyColumns, kind_of, read_columns
 from colonnade.tasks import Classification, KMeans, PaperTask, Regression
@@ -34,7 +35,7 @@ T = TypeVar("T")
 SCORE_BITS = 5.5
 # Of the budget, for a pilot whose size nobody chose.
 PILOT_SHARE = 0.2
-# Messages without rows, for each party, but for the job sheet; and for each other party, of whose draw it is told.
+# Messages without rows, for each party, but for the job sheet; and for each signed draw that a party is told.
 MESSAGES_OF_A_PARTY, OF_A_DRAW = 250, 80
 # Drawn by scores, values spread so much more than those of all rows, for a guess that holds.
 DRAWN_SPREAD = 1.6
@@ -260,12 +261,12 @@ def _pilot_bytes(task: PaperTask, roster: Roster) -> tuple[float, float]:
 def _draw_bytes(task: PaperTask, roster: Roster, step: float) -> tuple[float, float]:
     """Guess the bytes of the messages that draw and fetch rows, and of each row; rows that are drawn spread more."""
     n_parties = len(roster.cards)
+    n_signed = 2 * n_parties if is_vouched(roster.names) else n_parties**2
     drawn = max(500 // n_parties, 1)
     ids = 8 * row_id_bytes(roster.n_rows, drawn) / drawn
     value = FEW_VALUES * value_bits(step) if isinstance(task, ClusteringTask) else value_bits(step, DRAWN_SPREAD)
     bits = sum(_widths(task, roster)) * value + n_parties * (SCORE_BITS + ids)
-    messages = MESSAGES_OF_A_PARTY + OF_A_DRAW * n_parties
-    return messages * n_parties, bits / 8
+    return MESSAGES_OF_A_PARTY * n_parties + OF_A_DRAW * n_signed, bits / 8
 
 
 def _moments(task: PaperTask, roster: Roster) -> int:

@@ -1,6 +1,6 @@
 """What a run will send: every message of it, written with content of the right length."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +17,11 @@ from colonnade.protocol.sheet import JobAccepted, OpenJob, TakeBranch
 from colonnade.protocol.splits import AnySplit
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling, UniformSampling
 from colonnade.sampling.distinct.messages import AskDistinctCodes, DistinctCodes
-from colonnade.sampling.plain.messages import DrawnRows, Draws, OpenDraw
+from colonnade.sampling.plain.messages import AskVouched, DrawnRows, Draws, OpenDraw, Vouched
+from colonnade.sampling.plain.server import is_vouched
 from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.selecting import Ready, UseAllRows, UseSharedDraw
-from colonnade.signing import SignedRows
+from colonnade.signing import SignedRows, VouchedRows
 from colonnade.solvers import AnySolver
 from colonnade.solvers.central import AskColumns, Columns
 from colonnade.solvers.compact import PartyColumns
@@ -99,15 +100,22 @@ def _by_scores(
     score_bytes: float,
 ) -> Iterator[MessageSize]:
     n, size, no_rows = card.n_rows, sampler.size, sendable_rows(np.empty(0, np.int64))
-    own = round((1 - sampler.uniform_share) * shares[card.name] * size)
+    quotas = {name: round((1 - sampler.uniform_share) * share * size) for name, share in shares.items()}
+    own = quotas[card.name]
     yield from _sent(card.name, OpenDraw(rule, own, A_SEED, Draws.DISTINCT), DrawnRows(no_rows, A_SIGNATURE))
     yield MessageSize(DrawnRows.phase, card.name, _ids(n, own))
     coded = bytes(round(n_rows * score_bytes))
-    others = [round((1 - sampler.uniform_share) * each * size) for name, each in shares.items() if name != card.name]
     relayed = tuple(SignedRows(name, no_rows, A_SIGNATURE) for name in shares if name != card.name)
-    ask = AskDistinctCodes(n_rows, relayed, 1 / 3, A_SEED, size)
-    yield from _sent(card.name, ask, DistinctCodes(n_rows, coded, 1 / 3))
-    yield MessageSize(AskDistinctCodes.phase, card.name, sum(_ids(n, drawn) for drawn in others))
+    ids = sum(_ids(n, drawn) for name, drawn in quotas.items() if name != card.name)
+    if is_vouched(shares) and card.name == min(shares):
+        yield from _sent(card.name, AskVouched(relayed), Vouched(A_SIGNATURE))
+        yield MessageSize(AskVouched.phase, card.name, ids)
+    told = VouchedRows(no_rows, A_SIGNATURE) if is_vouched(shares) else relayed
+    ids = _ids(n * len(shares), sum(quotas.values())) if is_vouched(shares) else ids
+    yield from _sent(
+        card.name, AskDistinctCodes(n_rows, told, 1 / 3, A_SEED, size), DistinctCodes(n_rows, coded, 1 / 3)
+    )
+    yield MessageSize(AskDistinctCodes.phase, card.name, ids)
 
 
 def _ids(n_rows: int, size: int) -> float:
@@ -156,6 +164,6 @@ def _sent(party: str, *messages: Message) -> Iterator[MessageSize]:
         yield MessageSize(message.phase, party, len(wire_bytes(message)))
 
 
-def n_rounds(sampler: AnySampler) -> int:
+def n_rounds(sampler: AnySampler, parties: Collection[str]) -> int:
     """Count the rounds of opening, sampling, fetching and telling."""
-    return 4 if isinstance(sampler, UniformSampling | AllRows) else 5
+    return 4 if isinstance(sampler, UniformSampling | AllRows) else 5 + is_vouched(parties)

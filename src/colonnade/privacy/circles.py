@@ -36,10 +36,14 @@ class Circle:
 
         Who is in somebody's circle has it in its own.
         """
-        if place in self.hubs or count <= self.near + 1:
+        if place in self.hubs or self.has_all(count):
             return tuple(range(count))
         beside = range(place - self.near // 2, place + self.near // 2 + 1)
         return tuple(sorted({each % count for each in beside} | set(self.hubs)))
+
+    def has_all(self, count: int) -> bool:
+        """Tell whether all of so many share secrets with all."""
+        return count <= self.near + 1
 
     def around_each(self, count: int) -> list[tuple[int, ...]]:
         """Give that of each place."""

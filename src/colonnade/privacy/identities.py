@@ -6,6 +6,7 @@ Certificates of a network can take the place of pins: whatever is a `colonnade.p
 
 import hmac
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import lru_cache
 from hashlib import blake2b
 from typing import TypeAlias
@@ -17,6 +18,8 @@ from colonnade.protocol.identity import Identity
 from colonnade.signing import digest
 
 Entropy = Callable[[int], bytes]
+# So many signatures a party need not check again.
+KEPT_CHECKS = 64
 # By name. While a key is renewed, the old one and the new one count.
 Pins: TypeAlias = Mapping[str, bytes | tuple[bytes, ...]]
 
@@ -63,7 +66,6 @@ def is_signed(pins: Pins, party: str, statement: bytes, signature: bytes) -> boo
     return any(_fits(pin, statement, signature) for pin in pins_of(pins, party))
 
 
-@lru_cache(maxsize=64)  # a run's opening is looked at again with each of its requests
 def _fits(pin: bytes, statement: bytes, signature: bytes) -> bool:
     from cryptography.exceptions import InvalidSignature
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -105,16 +107,19 @@ class PinnedIdentity:
         self._seed = seed
         self._now = now or (lambda: pins)
         self._entropy = entropy
+        # A run's opening is looked at again with each of its requests.
+        self._fits = lru_cache(maxsize=KEPT_CHECKS)(_fits)
 
     @property
     def parties(self) -> tuple[str, ...]:
         """Whom it takes part with, itself included, in the order of their names; nobody all of whose pins are gone."""
-        pins = self._now()
-        return tuple(sorted(name for name in pins if name != SERVER and pins_of(pins, name)))
+        return tuple(sorted([name for name, pins in self._now().items() if pins and name != SERVER]))
 
     def now(self) -> "PinnedIdentity":
         """Look at the pins once: there are as many as parties, and as many signatures may be checked by them."""
-        return PinnedIdentity(self.name, self._seed, self._now(), self._entropy)
+        other, pins = copy(self), self._now()
+        other._now = lambda: pins
+        return other
 
     def fresh(self, count: int) -> bytes:
         """Draw secret bytes."""
@@ -140,7 +145,7 @@ class PinnedIdentity:
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether a pinned party signed this statement."""
-        return is_signed(self._now(), party, statement, signature)
+        return any(self._fits(pin, statement, signature) for pin in pins_of(self._now(), party))
 
     def __repr__(self) -> str:
         return f"PinnedIdentity({self.name!r}, pins of {', '.join(self.parties)})"

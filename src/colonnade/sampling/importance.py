@@ -27,6 +27,7 @@ from colonnade.sampling.plain.server import (
     Way,
     WithReplacement,
     draw_route,
+    vouching_route,
 )
 from colonnade.sampling.rules import travelling
 from colonnade.sampling.rules.classes import ClassScores, class_rule
@@ -225,7 +226,7 @@ class ImportanceSampling(
             asked |= {"size": AtMost(self.size), "n_draws": self.size}
         own, draws = seeds.own[agreed.place], DRAWN[self.draws]
         drawn = draw_route(scored, self.size, agreed.party, own, draws, scored=agreed.scored)
-        return then(drawn, self._sum_route(scored, asked | {"even_seed": seeds.shared}))
+        return then(drawn, vouching_route(agreed), self._sum_route(scored, asked | {"even_seed": seeds.shared}))
 
     def _sum_route(self, rule: ScoreRule, asked: dict[str, object]) -> Route:
         if self.scores == "secure":

@@ -46,6 +46,22 @@ def test_a_run_sends_what_was_planned_and_never_more_than_the_budget(task: Any, 
         assert (run.sampler, run.solver, run.split) == (plan.sampler, plan.solver, None)
 
 
+def test_plans_of_many_parties_count_what_one_vouches_for() -> None:
+    """Beyond 33 parties one checks what all have signed to have drawn, in a round of its own."""
+    rng, count = np.random.default_rng(0), 36
+    X = rng.standard_t(2.2, size=(60_000, count))
+    federation = cn.Federation(cn.split_columns(X, X.sum(axis=1) + 5 * rng.normal(size=60_000), [1] * count))
+    plan = federation.plan(cn.Regression(l2=0.1), budget_bytes=700_000, seed=1)
+    assert isinstance(plan.sampler, cn.ImportanceSampling)
+    run = federation.fit(cn.Regression(l2=0.1), plan=plan, seed=1)
+    asked = [entry.receiver for entry in run.ledger if entry.kind == "AskVouched"]
+    assert asked == ["party1"] * 2, "in the pilot, and in the run"
+    assert run.ledger.bytes == pytest.approx(plan.bytes, rel=0.03)
+    assert run.ledger.by_phase()["sampling"].bytes == pytest.approx(plan.by_phase["sampling"], rel=0.01)
+    assert run.ledger.by_phase()["summing"].bytes == pytest.approx(plan.by_phase["summing"], rel=0.02)
+    assert plan.rounds + len({entry.round for entry in plan.pilot}) == run.ledger.n_rounds
+
+
 def test_the_pilot_stands_on_the_runs_ledger() -> None:
     federation = cn.Federation(parties())
     position = len(federation.ledger)

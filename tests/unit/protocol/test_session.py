@@ -43,6 +43,12 @@ def open_session(policy: Policy | None = None, **roles: Any) -> PartySession:
     return party_session(table, policy or Policy(level="open"), PEOPLE["airline"])
 
 
+def theirs(request: AskScores) -> tuple[SignedRows, ...]:
+    """Give what the others signed, each of them."""
+    assert isinstance(request.others, tuple)
+    return request.others
+
+
 def ask_scores(session: PartySession, rows: Any, size: int, signed_by: str = "weather") -> AskScores:
     """Ask for scores of the party's own rows and of these, which the other party drew and signed."""
     state, drawn = session.state, sendable_rows(rows)
@@ -128,7 +134,7 @@ def test_rows_that_another_party_did_not_sign_are_not_scored() -> None:
             True,
         )
     honest = ask_scores(session, [0, 11], 7)
-    (signed,) = honest.others
+    (signed,) = theirs(honest)
     for others in ((), (signed, signed), (SignedRows("airline", signed.rows, signed.signature),)):
         reply = refusal(session, AskScores(7, others, 0, 0))
         assert "draws of other parties than weather" in reply.reason
@@ -155,7 +161,7 @@ def test_even_rows_are_drawn_by_the_party_itself() -> None:
     """All sides draw them alike from the shared seed: none is named by the server."""
     session = drawn_session()
     own = session.state.selected()
-    (signed,) = ask_scores(session, [], 5).others
+    (signed,) = theirs(ask_scores(session, [], 5))
     assert "6 rows, where 5 were drawn" in refusal(session, AskScores(6, (signed,), 0, 0)).reason
     assert refusal(session, AskScores(5, (signed,), -1, 0)).cause == "request"
     assert isinstance(session.answer(AskScores(5, (signed,), 0, 0)), Scores)

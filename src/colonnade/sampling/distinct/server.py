@@ -99,9 +99,9 @@ class LogsInTheClear:
 
 
 def asked(kind: type[AskDistinctScores | AskDistinctCodes], roster: Roster, draw: Draw) -> Outbox:
-    """Ask every party about S: it is told what the others signed to have drawn."""
+    """Ask every party about S: it is told what the others drew."""
     size, evenly = len(draw.rows), (draw.even_share, draw.even_seed)
-    return {party: kind(size, draw.of_others(party), *evenly, draw.n_draws) for party in roster.names}
+    return {party: kind(size, draw.told_to(party), *evenly, draw.n_draws) for party in roster.names}
 
 
 def _chances(party: str, reply: Message, factor: float, scores: Floats, draw: Draw) -> Floats:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, Reveals
 from colonnade.sampling.rules import AnyRule
-from colonnade.signing import SignedRows
+from colonnade.signing import SignedRows, VouchedRows
 
 
 class Draws(IntEnum):
@@ -73,6 +73,27 @@ class OpenDraw(Message, frozen=True):
         return 1
 
 
+class Vouched(Message, frozen=True):
+    """A signature that says: I have checked what each of the others signed to have drawn, and these are the rows."""
+
+    phase: ClassVar[str] = "sampling"
+
+    signature: Annotated[bytes, Reveals.NOTHING]
+
+
+class AskVouched(Message, frozen=True):
+    """Of more than 33 parties one is told first what the others signed to have drawn: check it, and vouch for it."""
+
+    phase: ClassVar[str] = "sampling"
+    reply: ClassVar[type[Message]] = Vouched
+
+    others: Annotated[tuple[SignedRows, ...], Reveals.ROW_IDS]
+
+    def units(self) -> int:
+        """Count the rows."""
+        return sum(len(each.rows) for each in self.others)
+
+
 class Scores(Message, frozen=True):
     """G^(j), the party's scores of the rows in S (line 7)."""
 
@@ -84,14 +105,15 @@ class Scores(Message, frozen=True):
 class AskScores(Message, frozen=True):
     """S, the rows that all parties drew together (line 6), as the others signed them, without this party's own.
 
-    And which share was drawn evenly, from which seed: every side draws these itself.
+    Or, of more than 33 parties, as one of them vouches for them, this party's own among them. And which share was drawn
+    evenly, from which seed: every side draws these itself.
     """
 
     phase: ClassVar[str] = "summing"
     reply: ClassVar[type[Message]] = Scores
 
     size: Annotated[int, Reveals.NOTHING]
-    others: Annotated[tuple[SignedRows, ...], Reveals.ROW_IDS]
+    others: Annotated[tuple[SignedRows, ...] | VouchedRows, Reveals.ROW_IDS]
     even_share: Annotated[float, Reveals.NOTHING]
     even_seed: Annotated[int, Reveals.NOTHING]
 

@@ -1,7 +1,7 @@
 """A party's side of Algorithm 1: scores its rows, tells their total, draws, and tells the scores of the drawn rows."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -14,9 +14,11 @@ from colonnade.kernels.per_row import PerRow, numbers_in
 from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
+from colonnade.privacy.circles import NEIGHBOURS
 from colonnade.privacy.pair_keys import view_digest
 from colonnade.privacy.statements import digest_of_view
 from colonnade.protocol import checks
+from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import ScoredNote
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.weighing import with_coreset
@@ -25,6 +27,7 @@ from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
     AskTotal,
+    AskVouched,
     DrawnRows,
     DrawRows,
     Draws,
@@ -32,6 +35,7 @@ from colonnade.sampling.plain.messages import (
     ScoreCodes,
     Scores,
     Total,
+    Vouched,
 )
 from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.integers import IntegerScores
@@ -39,7 +43,16 @@ from colonnade.sampling.rules.rounded import RoundedScores, log_step_of
 from colonnade.sampling.rules.sharpened import SharpenedScores
 from colonnade.sampling.seeds import count_even, even_rows
 from colonnade.sampling.size import MAX_SIZE
-from colonnade.signing import digest, draw_statement, draw_statements, rows_digest
+from colonnade.signing import (
+    SignedRows,
+    VouchedRows,
+    all_drawn,
+    digest,
+    draw_statement,
+    draw_statements,
+    rows_digest,
+    vouched_statement,
+)
 
 # The party has told its total; it has drawn its share of the rows.
 SCORED, DRAWN = "scored", "drawn"
@@ -167,24 +180,66 @@ def all_rows(state: PartyState, request: AskScores, data: PartyData) -> tuple[Ro
 
 
 def joined(state: PartyState, request: AskScores, data: PartyData, draw_even: Callable[..., Rows]) -> Rows:
-    """Put what the others signed to have drawn, the party's own draw, and the even rows one after another.
+    """Put what the others drew, the party's own draw, and the even rows one after another.
 
     No row comes from the server: it could choose rows to learn about.
     """
-    identity, own = data.known(), state.selected()
+    even, told = draw_even(state, request, data), request.others
+    if isinstance(told, VouchedRows):
+        return np.concatenate([_vouched_rows(state, request, told, data), even])
+    return np.concatenate([_signed_rows(state, request, told, data, even), state.selected(), even])
+
+
+def _signed_rows(
+    state: PartyState, request: Message, told: Sequence[SignedRows], data: PartyData, even: Rows | None = None
+) -> Rows:
+    """Require that each of the others signed what it drew; committed draws are signed with the even rows."""
+    identity, joint_key = data.known(), state.joint_key
     others = [name for name in identity.parties if name != identity.name]
-    if [each.party for each in request.others] != others:
+    if [each.party for each in told] != others:
         raise checks.wrong(SERVER, request, f"draws of other parties than {', '.join(others)}")
-    even, joint_key = draw_even(state, request, data), state.joint_key
-    rows = checks.row_id_lists(SERVER, request, [each.rows for each in request.others], data.table.n_rows)
-    if joint_key is None:
-        statements = draw_statements(state.sheet, view_digest(state, data), request.others)
+    rows = checks.row_id_lists(SERVER, request, [each.rows for each in told], data.table.n_rows)
+    if joint_key is None or even is None:
+        statements = draw_statements(state.sheet, view_digest(state, data), told)
     else:
-        statements = [joint_draw_statement(e.party, state.sheet, joint_key, e.rows, even) for e in request.others]
-    for each, statement in zip(request.others, statements, strict=True):
+        statements = [joint_draw_statement(each.party, state.sheet, joint_key, each.rows, even) for each in told]
+    for each, statement in zip(told, statements, strict=True):
         if not identity.is_signed(each.party, statement, each.signature):
             raise checks.wrong(SERVER, request, f"rows that {each.party!r} did not sign to have drawn in this job")
-    return np.concatenate([rows, own, even])
+    return rows
+
+
+def _answer_vouched(state: PartyState, request: AskVouched, data: PartyData) -> tuple[PartyState, Message]:
+    """Vouch for what the others signed, and for the party's own draw."""
+    _signed_rows(state, request, request.others, data)
+    identity = data.known()
+    drawn = {each.party: each.rows for each in request.others} | {identity.name: state.selected()}
+    rows = all_drawn([drawn[party] for party in identity.parties], data.table.n_rows)
+    return state, Vouched(identity.sign(_vouched_statement(state, identity, rows, data)))
+
+
+def _vouched_rows(state: PartyState, request: Message, told: VouchedRows, data: PartyData) -> Rows:
+    """Require that the first party by name vouches for these rows, and that this party's own are as it drew them.
+
+    The server alone gets no such word for other rows than were drawn. With that party's help it does; but then, with
+    any party's: that one could say that it drew them.
+    """
+    identity, n_rows = data.known(), data.table.n_rows
+    parties = identity.parties
+    if NEIGHBOURS.has_all(len(parties)) or state.joint_key is not None:
+        raise checks.wrong(SERVER, request, "a party's word for others' draws, where each of them has signed its own")
+    checks.row_ids(SERVER, request, told.rows, len(parties) * n_rows)
+    first = parties.index(identity.name) * n_rows
+    start, stop = np.searchsorted(told.rows, [first, first + n_rows])
+    if not np.array_equal(told.rows[start:stop] - first, state.selected()):
+        raise checks.wrong(SERVER, request, "other rows of this party than it drew")
+    if not identity.is_signed(parties[0], _vouched_statement(state, identity, told.rows, data), told.signature):
+        raise checks.wrong(SERVER, request, f"draws that {parties[0]!r} did not vouch for in this job")
+    return told.rows % n_rows
+
+
+def _vouched_statement(state: PartyState, identity: Identity, rows: Rows, data: PartyData) -> bytes:
+    return vouched_statement(identity.parties, state.sheet, view_digest(state, data), rows)
 
 
 def check_even(request: AskScores) -> None:
@@ -210,6 +265,7 @@ HANDLERS = (
     Handler(AskTotal, _answer_total, after=None, then=SCORED),
     Handler(DrawRows, _answer_draw, after=frozenset({SCORED}), then=DRAWN),
     Handler(OpenDraw, _answer_open_draw, after=None, then=DRAWN),
+    Handler(AskVouched, _answer_vouched, after=frozenset({DRAWN}), then=DRAWN),
     Handler(AskScores, _answer_scores, after=frozenset({DRAWN}), then=SELECTED),
     Handler(AskScoreCodes, _answer_score_codes, after=frozenset({DRAWN}), then=SELECTED),
 )

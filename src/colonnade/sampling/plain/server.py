@@ -3,14 +3,14 @@
 Rows that parties have drawn are then scored by all of them (round 3): in the clear here, or as another mechanism does.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from colonnade.contracts import Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreRule, Script, SumMechanism
+from colonnade.contracts import Agreed, Draw, Inbox, Outbox, Roster, ScoreBounds, ScoreRule, Script, SumMechanism
 from colonnade.coreset import Coreset
 from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
@@ -19,12 +19,14 @@ from colonnade.kernels.per_row import PerRow
 from colonnade.kernels.possible import first_copies
 from colonnade.kernels.score_codes import decode_scores
 from colonnade.messages import MIN_MAGNITUDE, Message, sendable_rows
+from colonnade.privacy.circles import NEIGHBOURS
 from colonnade.protocol import checks
-from colonnade.routes import Ask, AtMost, Hashing, Route, either, then
+from colonnade.routes import END, Ask, AtMost, Hashing, Route, either, then
 from colonnade.sampling.plain.messages import (
     AskScoreCodes,
     AskScores,
     AskTotal,
+    AskVouched,
     DrawnRows,
     DrawRows,
     Draws,
@@ -32,6 +34,7 @@ from colonnade.sampling.plain.messages import (
     ScoreCodes,
     Scores,
     Total,
+    Vouched,
 )
 from colonnade.sampling.rules import AnyRule, travelling
 from colonnade.sampling.rules.filled import FilledScores
@@ -39,7 +42,7 @@ from colonnade.sampling.rules.rounded import RoundedScores
 from colonnade.sampling.score_limits import score_limits
 from colonnade.sampling.seeds import Seeds, count_even, even_rows
 from colonnade.sampling.weights import Design
-from colonnade.signing import SignedRows, seed_digest
+from colonnade.signing import SignedRows, VouchedRows, all_drawn, seed_digest
 
 # Totals are sums of n rounded numbers.
 ROUNDING = 1e-6
@@ -108,8 +111,32 @@ class Algorithm1:
         said = exchanged(roster, *before, orders, answers)
         evenly = (self.design.even_share, quotas.seeds.shared, quotas.n_even)
         draw = Draw(rows, drawn, said, told, *evenly, n_draws=self.design.size)
+        if is_vouched(roster.names):
+            draw = yield from vouched(draw, roster.n_rows)
         # Lines 7 and 8: every party scores all of them, and they are weighed.
         return (yield from self.way.weigh(self.design, draw))
+
+
+def is_vouched(parties: Collection[str]) -> bool:
+    """Tell whether there are so many that one vouches for what all drew."""
+    return not NEIGHBOURS.has_all(len(parties))
+
+
+def vouched(draw: Draw, n_rows: int) -> Script[Draw]:
+    """Let one of many parties check what all have signed to have drawn: each of the others then checks that one's word.
+
+    Else each would check a signature of every other.
+    """
+    first, drawn = min(draw.drawn), [each.rows for _, each in sorted(draw.drawn.items())]
+    inbox = yield {first: AskVouched(draw.of_others(first))}
+    signature = checks.replies(inbox, Vouched)[first].signature
+    return replace(draw, vouched=VouchedRows(sendable_rows(all_drawn(drawn, n_rows)), signature))
+
+
+def vouching_route(agreed: Agreed) -> Route:
+    """Expect that question, of many parties at the first by name."""
+    names = agreed.roster.names
+    return Ask(AskVouched) if is_vouched(names) and agreed.party == min(names) else END
 
 
 class Way(Protocol):
@@ -271,9 +298,9 @@ def ask_scores(roster: Roster, draw: Draw) -> Script[Mapping[str, Scores]]:
 
 
 def relayed(kind: type[AskScores], roster: Roster, draw: Draw) -> Outbox:
-    """Ask every party about S: it is told what the others signed to have drawn."""
+    """Ask every party about S: it is told what the others drew."""
     size, evenly = len(draw.rows), (draw.even_share, draw.even_seed)
-    return {party: kind(size, draw.of_others(party), *evenly) for party in roster.names}
+    return {party: kind(size, draw.told_to(party), *evenly) for party in roster.names}
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ from colonnade.sampling.secure.messages import (
     logs_at,
     transcript_of_scores,
 )
-from colonnade.signing import digest
+from colonnade.signing import SignedRows, VouchedRows, digest
 
 KEYED, MASKED = "keyed", "masked"
 # Of totals, and of parts of them.
@@ -77,14 +77,14 @@ def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> 
     kept, ring = _check_asked(state, request, data), _ring(request, MOST_LOG * MARGIN, data)
     rows, state = all_distinct(replace(state, rows=kept.own), request, request.n_draws, data)
     scores = data.scores(state.rule)
-    _check_quotas(request, len(kept.own), scores)
+    _check_quotas(request, len(kept.own), scores, data)
     state = _check_summed(state, len(kept.own), ring, data)
     logs = log_of(np.minimum(1.0, factor_of(state, request) * scores[rows]))
     purpose = logs_at(request.rate)
     return _masked(state, request, data, Summed(purpose, kept, ring, rows, np.where(logs > MOST_LOG, np.inf, logs)))
 
 
-def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow) -> None:
+def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow, data: PartyData) -> None:
     """Require that this party drew at the rate that all were told, and that the others drew, too.
 
     Who draws few rows, or none, adds next to nothing to a sum: it would be the logarithms of the rest.
@@ -92,9 +92,16 @@ def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow) -> None:
     due = min(request.rate * float(scores.sum()), float(np.count_nonzero(scores)))
     if not abs(n_own - due) <= 1 + ROUNDING * due:
         raise checks.wrong(SERVER, request, f"a draw of {n_own} rows, where {due:g} are due to this party's scores")
-    for each in request.others:
-        if n_own and not len(each.rows):
-            raise checks.wrong(SERVER, request, f"no rows of {each.party!r}, whose part of each sum would be nothing")
+    for party in _idle(request.others, data) if n_own else ():
+        raise checks.wrong(SERVER, request, f"no rows of {party!r}, whose part of each sum would be nothing")
+
+
+def _idle(told: tuple[SignedRows, ...] | VouchedRows, data: PartyData) -> list[str]:
+    """Name those that drew nothing."""
+    if isinstance(told, tuple):
+        return [each.party for each in told if not len(each.rows)]
+    drew = set((told.rows // data.table.n_rows).tolist())
+    return [party for place, party in enumerate(_identity(data).parties) if place not in drew]
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ def _attempt(roster: Roster, draw: Draw, ring: Ring, rate: float | None) -> Scri
 
 
 def _question(party: str, draw: Draw, ring: Ring, rate: float | None, keys: CircleKeys) -> Message:
-    about = (len(draw.rows), draw.of_others(party), draw.even_share, draw.even_seed)
+    about = (len(draw.rows), draw.told_to(party), draw.even_share, draw.even_seed)
     if rate is None:
         return AskMaskedScores(*about, ring.width, ring.exponent, keys)
     return AskMaskedLogs(*about, draw.n_draws, rate, ring.width, ring.exponent, keys)

@@ -220,6 +220,7 @@ def test_a_party_is_told_the_rows_that_others_drew_as_they_signed_them(draws: li
     draw = draw_of(dict(zip(names, draws, strict=True)))
     for party, request in relayed(AskScores, roster, draw).items():
         assert isinstance(request, AskScores)
+        assert isinstance(request.others, tuple)
         assert [each.party for each in request.others] == sorted(set(names) - {party})
         assert [each.signature for each in request.others] == [each.party.encode() for each in request.others]
         told = [row for each in request.others for row in each.rows.tolist()]
