@@ -1,7 +1,7 @@
 """Columns in memory, of 32 or 64 bits as they came; whoever reads rows of them has 64."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ Kind = np.dtype[Any]
 class HeldColumns:
     """Columns side by side: `parts` are column-major arrays of shape (n_rows, c), float64 or float32 each."""
 
-    parts: tuple[AnyColumn, ...]
+    parts: tuple[AnyColumn, ...] = field(repr=False)  # rows are the owner's secret: they do not belong in a log
 
     @classmethod
     def empty(cls, n_rows: int, kinds: Sequence[Kind]) -> Self:

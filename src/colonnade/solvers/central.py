@@ -22,7 +22,7 @@ from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.windows import Windows, check_fits, check_window
 from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import precision_of, precision_of_all
-from colonnade.solvers.standard_errors import errors_of, errors_of_sums
+from colonnade.solvers.standard_errors import errors_of, errors_of_sums, these
 
 M = TypeVar("M")
 Read = Callable[[Piece, Mapping[str, "Columns"]], None]
@@ -100,7 +100,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
         model = task.fit_rows(rows, roster, rng)
         cost = task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
         precision = partial(precision_of, task, model, rows, roster, coreset)
-        return Solution(model, {"cost": cost}, precision, errors_of(task, model, lambda: rows, coreset), later=True)
+        errors = errors_of(task, model, partial(these, rows), coreset)
+        return Solution(model, {"cost": cost}, precision, errors, later=True)
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, or one a window."""

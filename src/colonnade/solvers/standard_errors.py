@@ -5,6 +5,7 @@ They are found where it is known in which units columns entered, and what rows c
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -33,12 +34,21 @@ ErrorsInView: TypeAlias = Callable[[JobView], StandardErrors]
 HIDDEN_PART = 0.1
 
 
+def these(rows: WeightedRows) -> WeightedRows:
+    """Give rows that are there."""
+    return rows
+
+
+def no_noise() -> None:
+    """Say that nothing was rounded."""
+
+
 def errors_of(
     task: Task[Any],
     model: Any,
     rows: Callable[[], WeightedRows],
     coreset: Coreset,
-    noise: Callable[[], Noise | None] = lambda: None,
+    noise: Callable[[], Noise | None] = no_noise,
 ) -> ErrorsInView | None:
     """Say how to find the standard errors of a model, where it has some: without an l1 penalty, of two classes at most.
 
@@ -52,9 +62,22 @@ def errors_of(
         return None
     ridge = coreset.total_weight * l2
     if isinstance(task, LinearTask):
-        return lambda view: _linear_errors(task, model, rows(), coreset, noise(), ridge, view)
+        return partial(_when_asked, _linear_errors, task, model, rows, coreset, noise, ridge)
     # The loss is not halved: its penalty, n l2 |theta|^2, has twice the curvature.
-    return lambda view: _logistic_errors(task, model, rows(), coreset, noise(), 2 * ridge, view)
+    return partial(_when_asked, _logistic_errors, task, model, rows, coreset, noise, 2 * ridge)
+
+
+def _when_asked(
+    errors: Callable[..., StandardErrors],
+    task: Task[Any],
+    model: Any,
+    rows: Callable[[], WeightedRows],
+    coreset: Coreset,
+    noise: Callable[[], Noise | None],
+    ridge: float,
+    view: JobView,
+) -> StandardErrors:
+    return errors(task, model, rows(), coreset, noise(), ridge, view)
 
 
 def errors_of_sums(

@@ -12,7 +12,7 @@ from colonnade.board.serving import MAX_CONNECTIONS
 
 
 def test_connections_that_ask_nothing_do_not_shut_out_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 2.0)
+    monkeypatch.setattr(patience, "PATIENCE_SECONDS", 5.0)
     board = MadeBoard()
     with board_here(board) as caller:
         caller.log_in()

@@ -29,6 +29,9 @@ def arrays_in(value: Any) -> Iterator[Any]:
     elif is_dataclass(value):
         for each in fields(value):
             yield from arrays_in(getattr(value, each.name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from arrays_in(each)
 
 
 def parts(state: Any) -> list[Any]:

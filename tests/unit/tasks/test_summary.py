@@ -106,7 +106,7 @@ def test_secure_gram_gives_classical_ones_of_all_rows() -> None:
     federation = cn.Federation(cn.split_columns(X, Y, [2, 2, 2]))
     run = federation.fit(cn.Regression(standardize=True), sampler=cn.AllRows(), solver=cn.SecureGram())
     agree(run.summary(covariance="classical"), sm.OLS(Y, sm.add_constant(X)).fit())
-    with pytest.raises(cn.UnsupportedError, match=r'seen no residual of a row.*Use covariance="classical"'):
+    with pytest.raises(cn.UnsupportedError, match=r'kept no residual of a row.*Use covariance="classical"'):
         run.summary()
     drawn = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(200), solver=cn.SecureGram())
     with pytest.raises(cn.UnsupportedError, match="unless all rows were taken"):
