@@ -72,7 +72,7 @@ class _Own:
 
     def of(self, block: Block) -> Floats:
         """Give u_i, transposed: shape (r, b)."""
-        return np.concatenate(list(coordinates(self._features(block), self.W, self.constant)), axis=1)
+        return coordinates(self._features(block), self.W, self.constant)
 
     def leverage(self, block: Block) -> Floats:
         """Score a block's rows by leverage; w_i / W is added where the constant is not there."""

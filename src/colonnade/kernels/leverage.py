@@ -6,7 +6,6 @@ matrix and once for the norms. Where the columns are nearly dependent, rounding 
 and the basis is corrected in one more pass over the rows (shifted Cholesky QR, with eigenvectors for factor).
 """
 
-from collections.abc import Iterator
 from functools import partial, reduce
 
 import numpy as np
@@ -27,8 +26,6 @@ _PRESENT = 1e-8
 # Squares below this have lost digits to underflow: a column with no larger sum of squares (all |x| below
 # 1e-146 or so) counts as zero.
 _UNDERFLOW = float(np.finfo(np.float64).tiny) / _EPS
-# Rows whose products are made at once: they stay in the cache.
-_CHUNK_ROWS = 8_192
 # So many columns are faster multiplied one by one than by a product of matrices, which copies them first.
 _FEW_COLUMNS = 10
 
@@ -83,27 +80,20 @@ def basis(rows: RowBlocks, *, constant: bool = False) -> Floats:
     return W @ (V[:, present] / np.sqrt(eigenvalues[present]))
 
 
-def coordinates(block: Block, W: Floats, constant: bool) -> Iterator[Floats]:
-    """Give u_i = sqrt(w_i) [x_i, 1] W of consecutive rows, transposed: shapes (rank, some)."""
+def coordinates(block: Block, W: Floats, constant: bool) -> Floats:
+    """Give u_i = sqrt(w_i) [x_i, 1] W of a block's rows, transposed: shape (rank, b)."""
     d = block.values.shape[1]
-    roots = None if block.weights is None else np.sqrt(block.weights)
-    for start in range(0, max(len(block.values), 1), _CHUNK_ROWS):
-        some = slice(start, start + _CHUNK_ROWS)
-        U = W[:d].T @ block.values[some].T
-        if constant:
-            U += W[d][:, np.newaxis]
-        if roots is not None:
-            U *= roots[some]
-        yield U
+    U: Floats = W[:d].T @ block.values.T
+    if constant:
+        U += W[d][:, np.newaxis]
+    if block.weights is not None:
+        U *= np.sqrt(block.weights)
+    return U
 
 
 def leverage_in(W: Floats, constant: bool, block: Block) -> Floats:
     """Compute the leverages of a block's rows by a basis W of all."""
-    norms, first = np.empty(len(block.values)), 0
-    for U in coordinates(block, W, constant):
-        np.einsum("ji,ji->i", U, U, out=norms[first : first + U.shape[1]])
-        first += U.shape[1]
-    return norms
+    return column_norms(coordinates(block, W, constant))
 
 
 def share_in(block: Block, total: float) -> Floats | float:
@@ -141,7 +131,8 @@ def _fill_products(P: Floats, products: Floats) -> None:
 
 
 def _gram_of_coordinates(W: Floats, constant: bool, block: Block) -> Floats:
-    return reduce(np.add, (U @ U.T for U in coordinates(block, W, constant)))
+    U = coordinates(block, W, constant)
+    return np.asarray(U @ U.T)
 
 
 def eigen(S: Floats) -> tuple[Floats, Floats]:

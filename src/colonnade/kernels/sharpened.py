@@ -5,7 +5,6 @@ go as |residual| sqrt(leverage). No party knows either. The label's party has re
 leverages, which do in their place; beside them leverages in all parties' features stay, so that no direction is missed.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 
@@ -62,36 +61,33 @@ class _Own:
 
     def scores(self, block: Block) -> Floats:
         """Compute the leverages of a block's rows, 1 / W of each one's weight added where the constant is not there."""
-        return self._scored(block, np.concatenate([column_norms(U) for U in self._coordinates(block)]))
+        return self._scored(block, column_norms(self._coordinates(block)))
 
     def products(self, block: Block) -> Floats:
         """Multiply the label with the basis."""
-        return reduce(np.add, (U @ label for U, label in self._labelled(block)))
+        U, label = self._labelled(block)
+        return np.asarray(U @ label)
 
     def squares(self, coef: Floats, block: Block) -> tuple[float, float]:
         """Add up the squares of the label's residuals, and of the label."""
-        pairs = [(label - coef @ U, label) for U, label in self._labelled(block)]
-        return sum(float(rest @ rest) for rest, _ in pairs), sum(float(label @ label) for _, label in pairs)
+        U, label = self._labelled(block)
+        rest = label - coef @ U
+        return float(rest @ rest), float(label @ label)
 
     def sharpened(self, coef: Floats, factor: float, block: Block) -> Floats:
         """Add the residuals, times the factor and the root of the score."""
-        found = [(column_norms(U), np.abs(label - coef @ U)) for U, label in self._labelled(block)]
-        norms, residuals = (np.concatenate(each) for each in zip(*found, strict=True))
-        scores = self._scored(block, norms)
-        return np.asarray(scores + factor * residuals * np.sqrt(scores))
+        U, label = self._labelled(block)
+        scores = self._scored(block, column_norms(U))
+        return np.asarray(scores + factor * np.abs(label - coef @ U) * np.sqrt(scores))
 
     def _scored(self, block: Block, norms: Floats) -> Floats:
         return norms if self.constant else norms + share_in(block, self.total)
 
-    def _coordinates(self, block: Block) -> Iterator[Floats]:
+    def _coordinates(self, block: Block) -> Floats:
         features = Block(block.number, block.values[:, : self.n_features], block.weights)
         return coordinates(features, self.W, self.constant)
 
-    def _labelled(self, block: Block) -> Iterator[tuple[Floats, Floats]]:
-        """Give coordinates with the label beside them, both times the root of the weight."""
-        label, first = block.values[:, self.n_features], 0
-        if block.weights is not None:
-            label = label * np.sqrt(block.weights)
-        for U in self._coordinates(block):
-            yield U, label[first : first + U.shape[1]]
-            first += U.shape[1]
+    def _labelled(self, block: Block) -> tuple[Floats, Floats]:
+        """Give coordinates, and the label, both times the root of the weight."""
+        label = block.values[:, self.n_features]
+        return self._coordinates(block), label if block.weights is None else label * np.sqrt(block.weights)
