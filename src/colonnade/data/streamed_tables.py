@@ -92,7 +92,8 @@ class StreamedTable:
 
     def _looked_at(self, engine: Engine, work: Work[R], check: ValueCheck, numbers: Sequence[int]) -> Iterator[R]:
         """Look at all blocks, and work on those asked for, up to a wrong one: which columns are wrong is known last."""
-        most, limits, asked = np.zeros(len(self.rows.columns)), check.limits, frozenset(numbers)
+        most, limits = np.zeros(len(self.rows.columns)), check.limits
+        asked = numbers if isinstance(numbers, range) else frozenset(numbers)  # a range is sent in few bytes
         blocks = engine.map(partial(_of_right, work, limits, asked), self.rows)
         for number, (largest, done) in enumerate(blocks):
             most = np.maximum(most, largest)

@@ -1,6 +1,7 @@
 """The certificate: what an audit says of a run, in numbers and in plain words."""
 
 import math
+from decimal import ROUND_CEILING, Decimal
 from typing import Literal
 
 import msgspec
@@ -8,6 +9,8 @@ import msgspec
 from colonnade.cells import html_table
 from colonnade.number_words import in_bytes
 
+# Bounds below it are written as this.
+LEAST_BOUND = Decimal("0.000001")
 # Of each test, the chance that it doubts an honest run.
 FALSE_ALARMS = 0.01
 _TABLES = {
@@ -154,6 +157,5 @@ def _rounded_up(bound: float) -> str:
     """Write a bound with two digits, or all before the point: not below it, and never as a power of ten."""
     if not 0 < bound < math.inf:
         return f"{bound:g}"
-    decimals = max(0, 1 - math.floor(math.log10(bound)))
-    up = math.ceil(bound * 10**decimals - 1e-9) / 10**decimals  # but for what multiplying adds
-    return f"{up:,.{decimals}f}"
+    exact = max(Decimal(repr(bound)), LEAST_BOUND)
+    return f"{exact.quantize(Decimal(1).scaleb(min(exact.adjusted() - 1, 0)), ROUND_CEILING):,f}"

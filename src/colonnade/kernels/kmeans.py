@@ -16,7 +16,7 @@ from colonnade.kernels.tiles import Coarse, pieces, with_ones
 RANGES = {np.float32: (1e-15, 1e15), np.float64: (1e-140, 1e140)}
 EPS: Mapping[Any, float] = {np.float32: float(np.finfo(np.float32).eps), np.float64: float(np.finfo(np.float64).eps)}
 # Numbers in a temporary, two megabytes in 32 bits: half and twice of it take longer. No result depends on it.
-VALUES_IN_PIECE = 2**19
+NEARNESSES_IN_PIECE = 2**19
 # Stop where no centre moves by more than about a thousandth of the standard deviation.
 TOLERANCE, MOST_ITERATIONS = 1e-6, 300
 
@@ -40,7 +40,7 @@ class Centers(NamedTuple):
     def nearest(self, X: Floats) -> tuple[Rows, Floats]:
         """Assign every row, as `nearest_centers` does."""
         labels, squared_distances = np.empty(len(X), dtype=np.int64), np.empty(len(X))
-        for piece in pieces(len(X), max(self.columns.shape), VALUES_IN_PIECE):
+        for piece in pieces(len(X), max(self.columns.shape), NEARNESSES_IN_PIECE):
             labels[piece] = _nearest(X[piece], self.columns, self.screens)
             # Labels are valid by construction: "clip" only spares a checked copy.
             own = np.take(self.columns, labels[piece], axis=1, mode="clip")
