@@ -21,7 +21,7 @@ from scale_bars import FROM_FILES, ONE_START, STARTS, TEN_STARTS
 from side_by_side import Line, Store, both_times, one_core, short, time_in_turns
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin_min
-from verbs import BLOCK_ROWS, assign, score
+from verbs import assign, score
 
 import colonnade as cn
 from colonnade.kernels.arrays import Floats
@@ -81,7 +81,7 @@ def cost(parts: Sequence[Floats], centres: Sequence[Floats]) -> float:
 
 def assign_read(paths: Sequence[str], centres: Floats) -> None:
     """Find every row's nearest centre while the columns of some files, side by side, are read once."""
-    for parts in zip(*map(read_blocks, paths), strict=True):
+    for parts in zip(*map(read_batches, paths), strict=True):
         assign([np.array([column for part in parts for column in part]).T], [centres])
 
 
@@ -91,9 +91,9 @@ def assign_apart_read(paths: Sequence[str], centres: Sequence[Floats]) -> None:
         assign_read([path], own)
 
 
-def read_blocks(path: str) -> Iterator[list[Floats]]:
-    """Read the features of a file, a block of rows at a time."""
-    for batch in pq.ParquetFile(path).iter_batches(BLOCK_ROWS):
+def read_batches(path: str) -> Iterator[list[Floats]]:
+    """Read the features of a file, some rows at a time."""
+    for batch in pq.ParquetFile(path).iter_batches():
         features = batch.drop_columns(["label"]) if "label" in batch.schema.names else batch
         yield [column.to_numpy() for column in features.columns]
 

@@ -22,6 +22,7 @@ from statistics import median
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_info
 
 import colonnade as cn
 
@@ -99,7 +100,15 @@ def machine() -> Line:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: number for name in PACKAGES if (number := _version(name))},
+        "OpenBLAS kernels for": _blas(),
     }
+
+
+def _blas() -> str:
+    """Name the processors whose kernels the BLAS uses: by some, plain products are half again as fast as by others."""
+    return ", ".join(
+        sorted({each.get("architecture", "?") for each in threadpool_info() if each["user_api"] == "blas"})
+    )
 
 
 def _version(name: str) -> str | None:
