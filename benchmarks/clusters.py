@@ -32,6 +32,7 @@ from colonnade.sampling.rules.clustering import LOCAL_SEED
 COVERTYPE, N_PARTIES = "covtype.parquet", 3
 FILE, LARGE_ROWS, LARGE_COLUMNS = "a Parquet file", 6_000_000, 30
 WORKS = ("assignment", "scores")
+BATCH_ROWS = 65_536
 HAS_FAISS = importlib.util.find_spec("faiss") is not None
 Centres = Callable[[Floats], Floats]
 
@@ -81,8 +82,11 @@ def cost(parts: Sequence[Floats], centres: Sequence[Floats]) -> float:
 
 def assign_read(paths: Sequence[str], centres: Floats) -> None:
     """Find every row's nearest centre while the columns of some files, side by side, are read once."""
+    room = np.empty((centres.shape[1], BATCH_ROWS))  # for all: memory that is new each time costs more than reading
     for parts in zip(*map(read_batches, paths), strict=True):
-        assign([np.array([column for part in parts for column in part]).T], [centres])
+        columns = [column for part in parts for column in part]
+        some = np.stack(columns, out=room[:, : len(columns[0])])
+        assign([some.T], [centres])
 
 
 def assign_apart_read(paths: Sequence[str], centres: Sequence[Floats]) -> None:
@@ -93,7 +97,7 @@ def assign_apart_read(paths: Sequence[str], centres: Sequence[Floats]) -> None:
 
 def read_batches(path: str) -> Iterator[list[Floats]]:
     """Read the features of a file, some rows at a time."""
-    for batch in pq.ParquetFile(path).iter_batches():
+    for batch in pq.ParquetFile(path).iter_batches(BATCH_ROWS):
         features = batch.drop_columns(["label"]) if "label" in batch.schema.names else batch
         yield [column.to_numpy() for column in features.columns]
 
