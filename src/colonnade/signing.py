@@ -16,6 +16,8 @@ from colonnade.kernels.selections import CountedRows
 
 # In every signed text, so that none of another protocol, or of another version, can take its place.
 PROTOCOL = b"colonnade job 1"
+# Of any signature: Ed25519's are as long.
+SIGNATURE_BYTES = 64
 # What generators of random numbers take.
 Seed = Annotated[int, msgspec.Meta(ge=0)]
 

@@ -14,7 +14,8 @@ import pytest
 from pyarrow import parquet
 
 import colonnade as cn
-from colonnade.data import csv_files
+from colonnade.data import csv_files, streams
+from colonnade.protocol.hello import MAX_ROWS
 from harness import bent
 
 NAMES = ["bank.csv", "bank.csv.gz", "bank.parquet", "bank.arrow", "bank.feather"]
@@ -150,6 +151,33 @@ def test_a_billion_rows_of_nothing(tmp_path: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert "1073741824 of 1073741824 values are missing" in refusal(tmp_path / "bank.arrow")
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+
+
+def in_a_footer(number: int) -> bytes:
+    """Write a number as Parquet does: zigzag, seven bits a byte."""
+    rest, written = (number << 1) ^ (number >> 63), b""
+    while rest > 127:
+        rest, written = rest >> 7, written + bytes([rest & 127 | 128])
+    return written + bytes([rest])
+
+
+@pytest.mark.parametrize("claimed", [-(1 << 62), -1, MAX_ROWS + 1, 1 << 50, (1 << 63) - 1])
+def test_rows_that_a_parquet_file_claims(tmp_path: Path, claimed: int) -> None:
+    """Blocks of so many rows were counted one by one, for hours, before the first was read."""
+    content = as_parquet(pa.table({"x": np.arange(20_011.0)}))
+    footer = len(content) - 8 - struct.unpack("<I", content[-8:-4])[0]
+    lie = content[footer:-8].replace(in_a_footer(20_011), in_a_footer(claimed))
+    (tmp_path / "bank.parquet").write_bytes(content[:footer] + lie + struct.pack("<I", len(lie)) + content[-4:])
+    assert f"'bank.parquet' in it says that it has a group of {claimed:,} rows" in refusal(tmp_path / "bank.parquet")
+
+
+def test_files_that_claim_too_many_rows_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "MAX_ROWS", 20)
+    for name in ("a.parquet", "b.parquet"):
+        (tmp_path / name).write_bytes(as_parquet(pa.table({"x": np.arange(10.0)})))
+    cn.Party("bank", tmp_path)
+    (tmp_path / "c.parquet").write_bytes(as_parquet(pa.table({"x": [1.0]})))
+    assert "'c.parquet' in it says that it has a group of 1 rows, after 20" in refusal(tmp_path)
 
 
 def as_csv(_: Any) -> bytes:

@@ -13,12 +13,17 @@ import pytest
 
 import colonnade as cn
 from colonnade.contracts import Inbox, Outbox
+from colonnade.kernels.arrays import Rows
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.privacy.circles import NEAR
 from colonnade.privacy.pair_keys import view_digest
 from colonnade.protocol.session import PartySession
-from colonnade.sampling.plain.messages import AskScores, AskVouched, Scores, Vouched
-from colonnade.signing import SignedRows, VouchedRows, vouched_statement
+from colonnade.sampling.distinct.server import Distinct
+from colonnade.sampling.plain.messages import AskScores, AskVouched, DrawnRows, Scores, Vouched
+from colonnade.sampling.plain.server import Quotas
+from colonnade.sampling.secure import server as secure_sums
+from colonnade.sampling.secure.messages import AskMaskedLogs, MaskedScores
+from colonnade.signing import SignedRows, VouchedRows, all_drawn, vouched_statement
 from secure_trial import Restarting, made_parties
 
 COUNT, N_ROWS = NEAR + 2, 400
@@ -130,6 +135,13 @@ def backwards(drawn: VouchedRows) -> VouchedRows:
     return msgspec.structs.replace(drawn, rows=sendable_rows(drawn.rows[::-1]))
 
 
+def word_of(session: PartySession, rows: Rows) -> VouchedRows:
+    """Let a party vouch for draws, whatever they are."""
+    state, identity = session.state, session._data.known()
+    view = view_digest(state, session._data.seen(state.view))
+    return VouchedRows(rows, identity.sign(vouched_statement(identity.parties, state.sheet, view, rows)))
+
+
 NOT_VOUCHED = f"draws that '{FIRST}' did not vouch for in this job"
 
 
@@ -213,18 +225,71 @@ def test_the_word_of_one_job_is_worth_nothing_in_another() -> None:
 def test_nobody_elses_word_counts(voucher: str) -> None:
     """Somebody of the server's choice vouches, were it the victim itself."""
     wire = Meddling()
-
-    def vouched_by(drawn: VouchedRows) -> VouchedRows:
-        session = wire.sessions[voucher]
-        state, identity = session.state, session._data.known()
-        view = view_digest(state, session._data.seen(state.view))
-        statement = vouched_statement(identity.parties, state.sheet, view, drawn.rows)
-        return msgspec.structs.replace(drawn, signature=identity.sign(statement))
-
-    wire.change = told(VICTIM)(vouched_by)
+    wire.change = told(VICTIM)(lambda drawn: word_of(wire.sessions[voucher], drawn.rows))
     with pytest.raises(cn.ColonnadeError, match=NOT_VOUCHED):
         cn.Federation(many_parties(), transport=wire).coreset(RIDGE, PLAIN, seed=1)
     assert wire.disclosed(VICTIM) <= BEFORE
+
+
+def idle_others(wire: Meddling, rate: float) -> Change:
+    """Ask for sums at this rate over rows of the server's choice, in draws that the first party vouches for.
+
+    It says that it drew those rows; others, that they drew nothing, and to the victim that they drew one.
+    """
+
+    def change(party: str, request: Any) -> Any:
+        if not isinstance(request, AskMaskedLogs):
+            return request
+        (own,) = (each.rows for who, each in wire.told if who == VICTIM and isinstance(each, DrawnRows))
+        rows = np.union1d(np.arange(0, N_ROWS, 2), own)
+        drawn = dict.fromkeys(NAMES, rows[:1] if party == VICTIM else rows[:0])
+        drawn |= {FAR if party == FIRST else FIRST: rows, VICTIM: own}
+        word = word_of(wire.sessions[FIRST], sendable_rows(all_drawn([*drawn.values()], N_ROWS)))
+        return msgspec.structs.replace(request, size=len(rows), others=word, rate=rate)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("rate", "why", "answering"),
+    [
+        (0.9 / 5, "no rows of this party", {VICTIM}),
+        (5e-324, "no rows of this party", {VICTIM}),
+        (-5e-324, "no rows of this party", {VICTIM}),
+        (0.0, "a draw of 1 rows, where 0 are due", {*NAMES} - {VICTIM}),
+    ],
+)
+def test_others_that_draw_nothing_are_not_summed_whoever_vouches_that_they_drew(
+    monkeypatch: pytest.MonkeyPatch, rate: float, why: str, answering: set[str]
+) -> None:
+    """Where less than a row is due to all, none and one are. Else the sums are the victim's scores, to 1e-8."""
+    counts = tuple(int(name == VICTIM) for name in NAMES)
+    monkeypatch.setattr(Distinct, "quotas", lambda *about: Quotas(0, counts, about[3]))
+    monkeypatch.setattr(secure_sums, "_check_all_drew", lambda _: None)
+    wire, sampler = Meddling(), cn.ImportanceSampling(200, 0.0, "distinct", scores="secure")
+    wire.change = idle_others(wire, rate)
+    with pytest.raises(cn.ColonnadeError, match=why):
+        cn.Federation(many_parties(), transport=wire).coreset(RIDGE, sampler, seed=1)
+    assert {party for party, reply in wire.told if isinstance(reply, MaskedScores)} == answering, "masks stay on"
+
+
+@pytest.mark.parametrize("n_bytes", [0, 63, 65, 1 << 20])
+@pytest.mark.parametrize("kind", [DrawnRows, Vouched])
+def test_what_is_no_signature_is_not_relayed(kind: type[DrawnRows | Vouched], n_bytes: int) -> None:
+    """It would go to all parties, and they would blame the server."""
+
+    class Relay(Meddling):
+        def exchange(self, outbox: Outbox) -> Inbox:
+            inbox = {**super().exchange(outbox)}
+            if isinstance(inbox.get(FIRST), kind):
+                inbox[FIRST] = msgspec.structs.replace(inbox[FIRST], signature=bytes(n_bytes))
+            return inbox
+
+    wire = Relay()
+    with pytest.raises(cn.RemoteProtocolError, match=f"'{FIRST}' sent a {kind.__name__} with a signature of") as caught:
+        cn.Federation(many_parties(), transport=wire).coreset(RIDGE, PLAIN, seed=1)
+    assert caught.value.party == FIRST
+    assert isinstance(wire.told[-1][1], kind), "nobody was asked anything after that"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from colonnade.errors import EngineError, InputError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of
 from colonnade.preparation.preparation import Preparation
+from colonnade.protocol.hello import MAX_ROWS
 
 R = TypeVar("R")
 
@@ -349,6 +350,11 @@ def open_rows(where: str, files: Sequence[Path], columns: Sequence[str]) -> Parq
             check_same(where, files[0], schema, path, file.schema_arrow)
             for number in range(file.metadata.num_row_groups):
                 end = n_rows + file.metadata.row_group(number).num_rows
+                if not n_rows <= end <= MAX_ROWS:
+                    raise InputError(
+                        f"{where}, {path.name!r} in it says that it has a group of {end - n_rows:,} rows, after "
+                        f"{n_rows:,}: no table has that, or more than {MAX_ROWS:,} in all. Write the file again."
+                    )
                 groups.append(RowGroup(path, number, n_rows, end))
                 n_rows = end
     return ParquetRows(where, tuple(files), tuple(columns), tuple(groups), seen)

@@ -13,9 +13,10 @@ from colonnade.messages import sendable_floats
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.fingerprints import FINGERPRINT_BYTES
 from colonnade.protocol.sheet import ACCEPTANCE_BYTES, JobAccepted, OpenJob
+from colonnade.signing import SIGNATURE_BYTES
 from colonnade.tasks import Classification, KMeans, PaperTask, Regression
 
-A_SIGNATURE, A_DIGEST = bytes(64), bytes(32)
+A_SIGNATURE, A_DIGEST = bytes(SIGNATURE_BYTES), bytes(32)
 AN_ACCEPTANCE = bytes(ACCEPTANCE_BYTES)
 A_FINGERPRINT = bytes(FINGERPRINT_BYTES)
 

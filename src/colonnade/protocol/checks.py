@@ -12,6 +12,7 @@ from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.possible import PossibleDistances, first_copies, norm_fits
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_MAGNITUDE, MIN_MAGNITUDE, Message
+from colonnade.signing import SIGNATURE_BYTES
 
 M = TypeVar("M", bound=Message)
 # Relative, of sums that honest parties compute.
@@ -39,6 +40,12 @@ def positive(party: str, message: Message, value: float) -> None:
     """Require a positive number whose square a float64 holds."""
     if not MIN_MAGNITUDE <= value <= MAX_MAGNITUDE:
         raise wrong(party, message, f"the value {value}, which is not positive, or out of range")
+
+
+def signature(party: str, message: Message, signed: bytes) -> None:
+    """Require what may be a signature, before it is relayed: only who has the signer's pin can tell."""
+    if len(signed) != SIGNATURE_BYTES:
+        raise wrong(party, message, f"a signature of {len(signed)} bytes, where all have {SIGNATURE_BYTES}")
 
 
 def shape(party: str, message: Message, array: npt.NDArray[Any], expected: tuple[int, ...]) -> None:

@@ -44,7 +44,7 @@ class Identity(Protocol):
         """
 
     def sign(self, statement: bytes) -> bytes:
-        """Sign a statement as this party."""
+        """Sign a statement as this party: 64 bytes."""
 
     def is_signed(self, party: str, statement: bytes, signature: bytes) -> bool:
         """Tell whether one of these parties signed this statement."""

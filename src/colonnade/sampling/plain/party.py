@@ -222,7 +222,7 @@ def _vouched_rows(state: PartyState, request: Message, told: VouchedRows, data: 
     """Require that the first party by name vouches for these rows, and that this party's own are as it drew them.
 
     The server alone gets no such word for other rows than were drawn. With that party's help it does; but then, with
-    any party's: that one could say that it drew them.
+    any party's: that one could say that it drew them. Who of the others drew which is that party's word alone.
     """
     identity, n_rows = data.known(), data.table.n_rows
     parties = identity.parties

@@ -129,8 +129,9 @@ def vouched(draw: Draw, n_rows: int) -> Script[Draw]:
     """
     first, drawn = min(draw.drawn), [each.rows for _, each in sorted(draw.drawn.items())]
     inbox = yield {first: AskVouched(draw.of_others(first))}
-    signature = checks.replies(inbox, Vouched)[first].signature
-    return replace(draw, vouched=VouchedRows(sendable_rows(all_drawn(drawn, n_rows)), signature))
+    word = checks.replies(inbox, Vouched)[first]
+    checks.signature(first, word, word.signature)
+    return replace(draw, vouched=VouchedRows(sendable_rows(all_drawn(drawn, n_rows)), word.signature))
 
 
 def vouching_route(agreed: Agreed) -> Route:
@@ -256,10 +257,11 @@ def check_total(party: str, reply: Message, total: float, most: float) -> None:
 def read_rows(
     replies: Mapping[str, DrawnRows], counts: Sequence[int], n_rows: int, row_weights: PerRow | None = None
 ) -> dict[str, SignedRows]:
-    """Require as many rows of each party as it was to draw, all of which exist, and have weight."""
+    """Require as many rows of each party as it was to draw, all of which exist, and have weight; and signed."""
     for (party, reply), count in zip(replies.items(), counts, strict=True):
         checks.shape(party, reply, reply.rows, (count,))
         checks.row_ids(party, reply, reply.rows, n_rows)
+        checks.signature(party, reply, reply.signature)
         if row_weights is not None and not row_weights[reply.rows].all():
             raise checks.wrong(party, reply, "a row that is held out, or weighs nothing: such rows score nothing")
     return {party: SignedRows(party, reply.rows, reply.signature) for party, reply in replies.items()}

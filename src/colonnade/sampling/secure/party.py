@@ -87,11 +87,14 @@ def _answer_logs(state: PartyState, request: AskMaskedLogs, data: PartyData) -> 
 def _check_quotas(request: AskMaskedLogs, n_own: int, scores: PerRow, data: PartyData) -> None:
     """Require that this party drew at the rate that all were told, and that the others drew, too.
 
-    Who draws few rows, or none, adds next to nothing to a sum: it would be the logarithms of the rest.
+    Who draws few rows, or none, adds next to nothing to a sum: it would be the logarithms of the rest. That others
+    drew may be said by one of many parties; so each sees to it for itself that all draw, or, at a rate of 0, none.
     """
     due = min(request.rate * float(scores.sum()), float(np.count_nonzero(scores)))
-    if not abs(n_own - due) <= 1 + ROUNDING * due:
+    if not abs(n_own - due) <= (1 + ROUNDING * due if request.rate else 0):
         raise checks.wrong(SERVER, request, f"a draw of {n_own} rows, where {due:g} are due to this party's scores")
+    if request.rate and not n_own:
+        raise checks.wrong(SERVER, request, "no rows of this party, whose part of each sum would be nothing")
     for party in _idle(request.others, data) if n_own else ():
         raise checks.wrong(SERVER, request, f"no rows of {party!r}, whose part of each sum would be nothing")
 

@@ -10,6 +10,7 @@ from colonnade.kernels.score_codes import encode_scores, round_scores
 from colonnade.messages import sendable_rows
 from colonnade.sampling.plain.messages import AskScoreCodes, DrawnRows, DrawRows, ScoreCodes, Total
 from colonnade.sampling.rules.leverage import LeverageScores
+from colonnade.signing import SIGNATURE_BYTES
 
 ROSTER = Roster(tuple(PartyCard(name, 50, ("x", "y"), None) for name in ("airline", "weather")))
 SCORES = np.array([0.5, 0.25, 0.125, 0.1])
@@ -24,7 +25,7 @@ def play(airline: ScoreCodes, round_scores: bool | float) -> cn.Coreset:
     drawn, first = {}, 0
     for party, order in orders.items():
         assert isinstance(order, DrawRows)
-        drawn[party] = DrawnRows(sendable_rows(np.arange(first, first + order.count)), b"signature")
+        drawn[party] = DrawnRows(sendable_rows(np.arange(first, first + order.count)), bytes(SIGNATURE_BYTES))
         first += order.count
     asked = script.send(drawn)
     assert all(isinstance(request, AskScoreCodes) for request in asked.values())

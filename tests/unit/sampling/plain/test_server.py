@@ -24,7 +24,7 @@ from colonnade.sampling.rules.filled import FilledScores
 from colonnade.sampling.rules.leverage import LeverageScores
 from colonnade.sampling.rules.rounded import rounded_rule
 from colonnade.sampling.score_limits import score_limits
-from colonnade.signing import SignedRows
+from colonnade.signing import SIGNATURE_BYTES, SignedRows
 
 N = 50
 ROSTER = Roster(tuple(PartyCard(name, N, ("x", "y"), None) for name in ("airline", "weather")))
@@ -44,7 +44,7 @@ class Play:
         if isinstance(request, DrawRows):
             honest = sendable_rows(np.arange(request.count) % N if request.count < N else np.zeros(request.count))
             rows = honest if self.rows is None or party == "airline" else sendable_rows(self.rows(honest.tolist()))
-            return DrawnRows(rows, f"by {party}".encode())
+            return DrawnRows(rows, f"by {party}".encode().ljust(SIGNATURE_BYTES))
         if isinstance(request, AskScores):
             honest_scores = sendable_floats(np.full(request.units(), self.totals[i] / N))
             cheats = self.scores is not None and party == "weather"
