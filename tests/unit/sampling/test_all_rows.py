@@ -288,3 +288,21 @@ def test_marks_are_added_up_without_a_look_at_them(monkeypatch: pytest.MonkeyPat
     if marks.n_ones:
         monkeypatch.setattr(PerRow, "block_totals", property(lambda _: pytest.fail("it went through all rows")))
     assert facts(marks) == expected
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("side", ["train", "test"])
+def test_marks_of_a_column_are_held_as_they_are(side: Any, weighted: bool) -> None:
+    """A byte a row, which is there already: no number of eight bytes is made of each."""
+    n_rows = 1 << 22
+    marks = np.random.default_rng(1).random(n_rows) < 0.3
+    expected = marks if side == "test" else ~marks
+    weights = np.full(n_rows, 2.0) if weighted else None
+    tracemalloc.start()
+    found = counted(n_rows, side, cn.SplitBy("second"), marks, weights)
+    assert found is not None
+    assert found.n_positive == np.count_nonzero(expected)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < n_rows
+    np.testing.assert_array_equal(found, expected * (2.0 if weighted else 1.0))
