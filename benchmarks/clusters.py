@@ -10,6 +10,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -84,9 +85,10 @@ def assign_read(paths: Sequence[str], centres: Floats) -> None:
     """Find every row's nearest centre while the columns of some files, side by side, are read once."""
     room = np.empty((centres.shape[1], BATCH_ROWS))  # for all: memory that is new each time costs more than reading
     for parts in zip(*map(read_batches, paths), strict=True):
-        columns = [column for part in parts for column in part]
-        some = np.stack(columns, out=room[:, : len(columns[0])])
-        assign([some.T], [centres])
+        n_rows = len(parts[0][0])
+        for place, column in enumerate(chain.from_iterable(parts)):
+            room[place, :n_rows] = column
+        assign([room[:, :n_rows].T], [centres])
 
 
 def assign_apart_read(paths: Sequence[str], centres: Sequence[Floats]) -> None:

@@ -556,6 +556,10 @@ class LinearTask(Protocol[M_co]):
     def fold_seed(self, rng: np.random.Generator) -> int | None:
         """Draw the seed by which rows are dealt to folds, where a penalty is to be chosen."""
 
+    @property
+    def takes_folds(self) -> bool:
+        """Whether one is."""
+
     def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[M_co, float]:
         """Solve the task on rows that are known only in sum, one part a fold; give the model and its objective."""
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -19,6 +19,7 @@ GIVEN = "given"
 # And where it has all rows.
 ALL_ROWS = "AllRows()"
 LISTED = ("rows", "weights")
+Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class PartyEvidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,6 +65,35 @@ class Evidence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     parties: dict[str, PartyEvidence]
     counts: tuple[float, ...] | None = None
     sheet: bytes = b""
+
+
+class UnlistedRows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is kept of rows that are too many for a file: `n` of them, and what they weigh."""
+
+    n: Annotated[int, msgspec.Meta(ge=1)]
+    n_distinct: Annotated[int, msgspec.Meta(ge=1)]
+    weight: Positive
+    squared_weight: Positive
+    least_weight: Annotated[float, msgspec.Meta(ge=0)]
+    largest_weight: Positive
+
+    def __post_init__(self) -> None:
+        is_possible = self.n_distinct <= self.n and self.least_weight <= self.largest_weight
+        if not (is_possible and 0.99 <= self.weight * (self.weight / self.squared_weight) <= 1.01 * self.n):
+            raise ValueError("no rows weigh what these do")
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def ids(self) -> Rows:
+        """Nobody has them."""
+        raise InputError(
+            f"This run was saved without its {self.n:,} rows and weights, which are too many for a file. Run the job "
+            "again to have them: the seed, the options and the data are enough."
+        )
+
+    weights = ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,55 +174,42 @@ class Coreset:
         if not (np.isfinite(self.total_weight) and self.total_weight > 0):
             raise InputError(f"total_weight must be positive, got {self.total_weight}. Pass the weight of all rows.")
 
-    @classmethod
-    def of_all(cls, counted: CountedRows, alignment: str | None = None) -> "Coreset":
-        """Make the one of all rows that count, each weighing what it counts; nothing is listed."""
-        made = object.__new__(cls)
-        made.__dict__.update({each.name: each.default for each in fields(cls) if each.name not in LISTED})
-        made.__dict__.update(
-            n_rows=counted.n_rows,
-            total_weight=counted.weight,
-            sampler=ALL_ROWS,
-            alignment=alignment,
-            selection=counted,
-        )
-        return made
-
     def __getattr__(self, name: str) -> Any:
-        """List what `of_all` did not."""
-        counted = self.__dict__.get("selection")
-        if name not in LISTED or not isinstance(counted, CountedRows):
+        """List rows or weights that are not listed yet."""
+        held = self.__dict__.get("_held")
+        if name not in LISTED or held is None:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__[name] = listed = counted.ids if name == "rows" else counted.weights
+        self.__dict__[name] = listed = held.ids if name == "rows" else held.weights
         listed.flags.writeable = False
         return listed
 
     @cached_property
-    def selection(self) -> Selection:
+    def _held(self) -> Selection | UnlistedRows:
         """The rows and what they weigh; all rows that count are not listed in it."""
         return ListedRows(self.rows, self.weights)
 
-    def listed(self) -> "Coreset":
-        """Give the same as a list of rows, as parties have it that were told which."""
-        return replace(self) if isinstance(self.selection, CountedRows) else self
-
     def __len__(self) -> int:
-        return len(self.selection)
+        return len(self._held)
 
     @property
     def n_distinct(self) -> int:
         """How many different rows there are."""
-        return len(self) if isinstance(self.selection, CountedRows) else len(np.unique(self.rows))
+        return len(np.unique(self.rows)) if isinstance(self._held, ListedRows) else self._held.n_distinct
+
+    @property
+    def least_weight(self) -> float:
+        """What the lightest row weighs."""
+        return float(self.weights.min()) if isinstance(self._held, ListedRows) else self._held.least_weight
 
     @property
     def largest_weight(self) -> float:
         """What the heaviest row weighs."""
-        return self.selection.largest_weight
+        return self._held.largest_weight
 
     @property
     def weight_sum(self) -> float:
         """What all weigh together: an estimate of the weight of all rows."""
-        return self.selection.weight
+        return self._held.weight
 
     def __repr__(self) -> str:
         return f"Coreset({len(self):,} of {self.n_rows:,} rows, total_weight={self.total_weight:g}, {self.sampler})"
@@ -202,7 +219,7 @@ class Coreset:
             ("rows", f"{len(self):,} of {self.n_rows:,}"),
             ("distinct rows", f"{self.n_distinct:,}"),
             ("as steady as", f"{self.effective_size:,.0f} equal weights"),
-            ("weights", f"{self.selection.least_weight:.4g} to {self.largest_weight:.4g}"),
+            ("weights", f"{self.least_weight:.4g} to {self.largest_weight:.4g}"),
             ("sum of weights", f"{self.weight_sum:,.0f}, of {self.total_weight:,.0f}"),
             ("drawn by", self.sampler),
         ]
@@ -211,7 +228,41 @@ class Coreset:
     @property
     def effective_size(self) -> float:
         """Kish's effective sample size, (sum w)^2 / sum w^2: how many equal weights would be as steady."""
-        return self.weight_sum**2 / self.selection.squared_weight
+        return self.weight_sum**2 / self._held.squared_weight
+
+
+def coreset_of_all(counted: CountedRows, alignment: str | None = None) -> Coreset:
+    """Make the coreset of all rows that count, each weighing what it counts; nothing is listed."""
+    known = {"n_rows": counted.n_rows, "total_weight": counted.weight, "sampler": ALL_ROWS, "alignment": alignment}
+    return without_list(counted, **known)
+
+
+def without_list(held: CountedRows | UnlistedRows, **known: Any) -> Coreset:
+    """Make one whose other fields are given; they were looked at."""
+    made = object.__new__(Coreset)
+    made.__dict__.update({each.name: each.default for each in fields(Coreset) if each.name not in LISTED})
+    made.__dict__.update(known, _held=held)
+    return made
+
+
+def selection_of(coreset: Coreset) -> Selection:
+    """Give the rows and what they weigh: all rows that count unlisted."""
+    held = coreset._held
+    return ListedRows(coreset.rows, coreset.weights) if isinstance(held, UnlistedRows) else held
+
+
+def listed(coreset: Coreset) -> Coreset:
+    """Give the same as a list of rows, as parties have it that were told which."""
+    return coreset if isinstance(coreset._held, ListedRows) else replace(coreset)
+
+
+def unlisted(coreset: Coreset, most: int) -> UnlistedRows | None:
+    """Give what is kept of more rows than these; None of others, which are listed."""
+    held = coreset._held
+    if isinstance(held, UnlistedRows) or len(held) <= most:
+        return held if isinstance(held, UnlistedRows) else None
+    sums = held.weight, held.squared_weight
+    return UnlistedRows(len(held), coreset.n_distinct, *sums, coreset.least_weight, coreset.largest_weight)
 
 
 def _owned(array: npt.ArrayLike, dtype: type[np.generic]) -> npt.NDArray[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from colonnade.alignment import align_route
 from colonnade.branches import Branch, Branching, pilot_draw
 from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster, may_be_logistic
-from colonnade.coreset import Coreset
+from colonnade.coreset import Coreset, selection_of
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route, reference_sampler
 from colonnade.errors import InputError
@@ -95,7 +95,8 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
 
 
 def _digest_of_rows(coreset: Coreset) -> bytes:
-    return rows_digest(coreset.selection if isinstance(coreset.selection, CountedRows) else coreset.rows)
+    rows = selection_of(coreset)
+    return rows_digest(rows if isinstance(rows, CountedRows) else rows.rows)
 
 
 def pilot_dithers(roster: Roster, shared: int) -> list[int]:

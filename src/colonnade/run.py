@@ -14,10 +14,19 @@ import numpy as np
 from colonnade import storage
 from colonnade.cells import html_table
 from colonnade.contracts import PartyCard, Roster, ScoreRule
-from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
+from colonnade.coreset import (
+    Coreset,
+    Evidence,
+    Precision,
+    StandardErrors,
+    UnlistedRows,
+    coreset_of_all,
+    unlisted,
+    without_list,
+)
 from colonnade.diagnostics.certificate import Certificate
 from colonnade.disclosure import Disclosure
-from colonnade.errors import InputError, RemoteProtocolError, UnsupportedError
+from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.findings import NOTHING_FOUND, Findings
 from colonnade.job_sheets import words_of
 from colonnade.kernels.selections import CountedRows
@@ -44,7 +53,7 @@ from colonnade.text_tables import paragraphs
 M = TypeVar("M")
 T = TypeVar("T")
 CORESET, LEDGER, EVIDENCE, FINDINGS = "coreset.arrow", "ledger.json", "evidence.json", "findings.json"
-# Rows and weights, 16 bytes together, that a file has at most to be read again.
+# Rows and weights, 16 bytes together, that a file has at most to be read again: of more, no list is saved.
 MOST_LISTED = (storage.MAX_ARROW_BYTES - (1 << 16)) // 16
 # Fields of a run that may be found when they are first read.
 LAZY = ("precision", "errors")
@@ -350,8 +359,10 @@ class Run(Generic[M]):
     def save(self, path: AnyPath) -> Folder:
         """Write the run to a folder, whole or not at all.
 
-        It has `run.json`, `ledger.json` and `coreset.arrow`; with a model also `model.json` and `model.arrow`, with
-        committed draws `evidence.json`, with findings `findings.json`.
+        It has `run.json` and `ledger.json`; with a model also `model.json` and `model.arrow`, with committed draws
+        `evidence.json`, with findings `findings.json`. Rows and weights are in `coreset.arrow`, unless they follow from
+        `run.json` (`AllRows`, where no column says which rows count) or are more than 67 million: then a run that is
+        loaded has everything but these.
 
         Parameters
         ----------
@@ -429,6 +440,8 @@ class _Record(msgspec.Struct):
     why: str | None = None
     errors: StandardErrors | None = None
     stratified: bool = False
+    # Of rows that are too many for a file.
+    unlisted: UnlistedRows | None = None
 
 
 def _record(run: Run[Any]) -> _Record:
@@ -457,14 +470,17 @@ def _record(run: Run[Any]) -> _Record:
         run.why,
         run.errors,
         coreset.stratified,
+        None if _is_implied(run) else unlisted(coreset, MOST_LISTED),
     )
 
 
 def _files(run: Run[Any]) -> dict[str, bytes]:
+    record = _record(run)
+    is_listed = record.unlisted is None and not _is_implied(run)
     return {
-        RUN.record: storage.json_bytes(_record(run)),
+        RUN.record: storage.json_bytes(record),
         LEDGER: run.ledger.to_json().encode(),
-        **({} if _is_implied(run) else {CORESET: _listed(run.coreset)}),
+        **({CORESET: _listed(run.coreset)} if is_listed else {}),
         **({} if run.coreset.evidence is None else {EVIDENCE: msgspec.json.encode(run.coreset.evidence)}),
         **({} if run.findings == NOTHING_FOUND else {FINDINGS: storage.json_bytes(run.findings)}),
         **({} if run.model is None else run.model.files()),
@@ -478,38 +494,41 @@ def _is_implied(run: Run[Any]) -> bool:
 
 
 def _listed(coreset: Coreset) -> bytes:
-    if len(coreset) > MOST_LISTED:
-        raise InputError(
-            f"The run's {len(coreset):,} rows and weights would not be read again: {MOST_LISTED:,} are the most. Save "
-            "the model: run.model.save(...)."
-        )
     return storage.arrow_bytes({"row": coreset.rows, "weight": coreset.weights})
 
 
 def _read_coreset(folder: Folder, record: _Record) -> Coreset:
     alignment = None if record.tables is None else record.tables.alignment
-    if record.sampler == AllRows() and not os.path.lexists(folder / CORESET):
-        return Coreset.of_all(_implied(record), alignment)
+    if record.sampler == AllRows() and record.unlisted is None and not os.path.lexists(folder / CORESET):
+        return coreset_of_all(_implied(record), alignment)
+    known: dict[str, Any] = {
+        "n_rows": record.n_rows,
+        "total_weight": record.total_weight,
+        "sampler": record.drawn_by,
+        "rule": record.rule,
+        "total": record.total,
+        "evidence": storage.read_json(folder / EVIDENCE, Evidence) if os.path.lexists(folder / EVIDENCE) else None,
+        "alignment": alignment,
+        "distinct": record.distinct,
+        "stratified": record.stratified,
+    }
+    if record.unlisted is not None:
+        _check_rows(record)
+        return without_list(record.unlisted, **known)
     drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
-    return Coreset(
-        drawn["row"],
-        drawn["weight"],
-        record.n_rows,
-        record.total_weight,
-        record.drawn_by,
-        record.rule,
-        record.total,
-        storage.read_json(folder / EVIDENCE, Evidence) if os.path.lexists(folder / EVIDENCE) else None,
-        alignment,
-        record.distinct,
-        record.stratified,
-    )
+    return Coreset(drawn["row"], drawn["weight"], **known)
+
+
+def _check_rows(record: _Record) -> None:
+    if not 1 <= record.n_rows <= MAX_ROWS:
+        raise ValueError(f"it has {record.n_rows} rows, outside 1..{MAX_ROWS}")
+    if not record.total_weight > 0:
+        raise ValueError(f"all of its rows weigh {record.total_weight}")
 
 
 def _implied(record: _Record) -> CountedRows:
     """Give all rows that count, of a run that does not list them."""
-    if not 1 <= record.n_rows <= MAX_ROWS:
-        raise ValueError(f"it has {record.n_rows} rows, outside 1..{MAX_ROWS}")
+    _check_rows(record)
     if isinstance(record.split, SplitBy) or Roster(record.parties).weight_party is not None:
         raise ValueError(f"{CORESET} is not there, and a party's column says which rows count")
     weights = None if record.split is None else held_out_by_seed(record.n_rows, record.split, "train")

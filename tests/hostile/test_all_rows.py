@@ -16,6 +16,7 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.messages import Message, Reveals, sendable_rows
 from colonnade.node.files import DAY_LIMITS, read_party_file
+from colonnade.protocol.refusal import Refused
 from colonnade.sampling.selecting import Ready, UseAllRows, UseRows, UseSharedDraw
 from colonnade.solvers import central
 from colonnade.solvers.central import AskColumns, AskColumnWindow, Columns
@@ -70,6 +71,32 @@ def test_windows_of_a_large_table_are_judged_by_all_of_it(tmp_path: Path, monkey
         window = AskColumnWindow(with_label=True, first=0, stop=BLOCK_ROWS, n_columns=widest)
         turned_away(lambda: server.told_by_all(window, Columns), "rows a day")
         assert server.disclosed() == set()
+
+
+def test_windows_are_judged_by_all_of_them_where_the_first_has_no_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A party in league with the server holds out the first window, which then tells nothing, and costs nothing."""
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    monkeypatch.setattr(central, "MAX_NUMBERS", BLOCK_ROWS)
+    n_rows = 3 * BLOCK_ROWS + 100
+    X, marks = np.random.default_rng(0).normal(size=(n_rows, 3)), np.arange(n_rows) < BLOCK_ROWS
+    parties = [cn.Party("a", X[:, :1], split=marks), cn.Party("b", X[:, 1:2]), cn.Party("c", X[:, 2:], label=X.sum(1))]
+    policy = {"level": "usual", "rows_a_day": BLOCK_ROWS + 10, "numbers_a_day": 10**9}
+    with hostile_server(tmp_path, parties, policy=policy) as server:
+        split = cn.SplitBy("a")
+        server.new_run(task=TASK, sampler=cn.AllRows(), solver=CENTRAL, split=split)
+        server.play_until(learn(TASK, cn.AllRows(), CENTRAL, split, server.roster, 0), AskColumnWindow)
+        windows = [
+            AskColumnWindow(True, first, min(first + BLOCK_ROWS, n_rows), 2) for first in range(0, n_rows, BLOCK_ROWS)
+        ]
+        assert len(server.told("c", windows[0], Columns).features) == 0
+        for window in windows[1:]:
+            assert isinstance(server.ask("c", window), Refused)
+        turned_away(
+            lambda: server.told("c", windows[1], Columns), rf"with those that follow it {n_rows - BLOCK_ROWS:,}\. Ask"
+        )
+        assert server.rows_disclosed() == 0
 
 
 @pytest.mark.xfail(strict=True, reason="the rows of a day are all rows of a smaller table")

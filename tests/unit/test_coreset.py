@@ -43,3 +43,9 @@ def test_it_is_immutable_and_owns_its_arrays() -> None:
 
 def test_equal_weights_are_worth_their_number() -> None:
     assert make(weights=[2.0, 2.0, 2.0]).effective_size == 3.0
+
+
+def test_rows_of_no_weight_are_shown_with_the_others() -> None:
+    coreset = make(rows=(0, 1), weights=(0.0, 2.0))
+    assert coreset.least_weight == 0
+    assert "0 to 2" in coreset._repr_html_()

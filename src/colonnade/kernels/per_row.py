@@ -92,6 +92,11 @@ class PerRow:
         """Find the smallest above 0."""
         return 1.0 if self.n_ones else min(self.map(_least))
 
+    @cached_property
+    def first_positive(self) -> int:
+        """The first row whose number is above 0, or one behind the last."""
+        return next((int(rows[0]) for rows in self.map(_positive) if len(rows)), self.n_rows)
+
     def positive_rows(self) -> Rows:
         """List the rows whose number is above 0."""
         return np.concatenate(list(self.map(_positive)))

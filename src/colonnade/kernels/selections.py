@@ -95,9 +95,19 @@ class CountedRows:
         return self.n_rows if self.row_weights is None else self.row_weights.n_positive
 
     @property
+    def n_distinct(self) -> int:
+        """How many different ones there are: all."""
+        return len(self)
+
+    @property
     def n_places(self) -> int:
         """How many places windows are cut from: the rows of the table."""
         return self.n_rows
+
+    @property
+    def first(self) -> int:
+        """The first of them."""
+        return 0 if self.row_weights is None else self.row_weights.first_positive
 
     @property
     def weight(self) -> float:
@@ -185,7 +195,7 @@ class ListedRows:
 
     @property
     def least_weight(self) -> float:
-        """What the one counts that counts least."""
+        """What the one counts that counts least, of those that count at all."""
         return 1.0 if self.weights is None else float(self.weights[self.weights > 0].min())
 
     @property

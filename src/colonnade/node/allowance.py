@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 
 import msgspec
@@ -21,6 +22,7 @@ COUNTED = {
     "moments": "numbers about many rows",
     "models": "models applied",
 }
+ONCE = Fraction(1)
 
 
 class DayLimits(msgspec.Struct, frozen=True):
@@ -85,7 +87,7 @@ class Allowance:
         self._request_times.append(tick)
         return None
 
-    def objection_to_reply(self, request: Message, reply: Message, known_by: str, times: float = 1.0) -> str | None:
+    def objection_to_reply(self, request: Message, reply: Message, known_by: str, times: Fraction = ONCE) -> str | None:
         """Count what a reply to a request, known by a digest, tells, on the disk, or say why it is too much.
 
         All that the question is about will be so many times as much: nothing of it is told where that is too much.
@@ -99,7 +101,7 @@ class Allowance:
         spent = record.spent.setdefault(self._server, {})
         for name, count in told.items():
             most, before = getattr(self._a_day, name), spent.get(name, 0)
-            if most is not None and before + count * (1.0 if name == "models" else times) > most:
+            if most is not None and before + count * (1 if name == "models" else times) > most:
                 return (
                     f"its owner's policy limits replies to {most:,} {COUNTED[name]} a day; {before:,} were sent today, "
                     f"and this reply has {_in_all(count, times)}. Ask for fewer, or wait until tomorrow (UTC)"
@@ -124,5 +126,5 @@ class Allowance:
         return _SpentOnDay(today)
 
 
-def _in_all(count: int, times: float) -> str:
-    return f"{count:,}" if times == 1 else f"{count:,}, with those that follow it {count * times:,.0f}"
+def _in_all(count: int, times: Fraction) -> str:
+    return f"{count:,}" if times == 1 else f"{count:,}, with those that follow it {round(count * times):,}"

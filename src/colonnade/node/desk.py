@@ -266,6 +266,8 @@ class PartyDesk:
         """Let the session answer, within the owner's amounts, and hand on what was delivered."""
         before = session.state
         reply = session.answer(request)
+        if isinstance(reply, Refused):
+            return reply
         if objection := self._allowance.objection_to_reply(request, reply, digest, windows_due(session, request)):
             return Refused("policy", f"{objection}.")
         received, aligned = session.state.received, session.state.aligned

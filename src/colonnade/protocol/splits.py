@@ -89,7 +89,9 @@ def counted(
         marks = replace(numbers_by(n_rows, partial(_marks, marked)), n_ones=int(np.count_nonzero(marked)))
     else:
         return own
-    row_weights = _side(side, marks, own).kept()
+    row_weights = _side(side, marks, own)
+    if isinstance(split, HoldOut):
+        row_weights = row_weights.kept()  # a column's marks are in memory as they are, a byte a row
     if not row_weights.n_positive:
         by = f" by the column of {split.party!r}" if isinstance(split, SplitBy) else ""
         raise InputError(f"The split{by} leaves no row to {side}, or none that has weight. Choose another split.")

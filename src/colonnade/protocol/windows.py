@@ -6,6 +6,7 @@ what one question for all rows would.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -71,13 +72,20 @@ class Windows(Route):
         return False
 
 
-def windows_due(session: PartySession, request: Message) -> float:
-    """Say how many times as much as the first window of a question all of its windows are; 1 of anything else."""
-    window = getattr(request, "window", None)
-    if not isinstance(window, Window) or window.first or not window.stop:
-        return 1.0
-    n_places = session.n_rows if session.state.rows is None else session.state.n_places
-    return max(n_places / window.stop, 1.0)
+def windows_due(session: PartySession, request: Message) -> Fraction:
+    """Say how many times as much as the first window that tells of a row all windows of a question are.
+
+    It is 1 of anything else. The request was answered: its window is one that was due.
+    """
+    window, rows = getattr(request, "window", None), session.state.rows
+    if not isinstance(window, Window):
+        return Fraction(1)
+    # A column of another party says which rows count, and may leave windows without any.
+    first = rows.first if isinstance(rows, CountedRows) else 0
+    if not window.first <= first < window.stop:
+        return Fraction(1)
+    n_rows = session.n_rows if rows is None else len(rows)
+    return Fraction(n_rows, window.stop if rows is None else n_selected_in(session.state, window))
 
 
 def check_window(state: PartyState, request: Message, window: Window) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from colonnade.coreset import unlisted
 from colonnade.errors import AssumptionWarning, UnsupportedError
 from colonnade.number_words import count, per_cent, value
 from colonnade.report import figures, known
@@ -19,20 +20,28 @@ from colonnade.tasks.summary import INTERCEPT, Summary
 ALL_OF_THE_MODEL = "All of it is in the run's folder (model.arrow), and run.model.table() prints it."
 # Of clusters, and of classes, so many have a column of their own.
 MOST_COLUMNS = 12
+# Weights of so many rows are sorted and drawn, 128 MB of them; of more, the least and the largest are told.
+MOST_SORTED = 1 << 24
 # What is nearer to 0 is what rounding leaves of it.
 NOTHING = 1e-12
 
 
 def weights_section(run: Run[Any]) -> Section:
     """Show how even the weights are."""
-    coreset = run.coreset
-    effective, size = coreset.effective_size, len(coreset)
+    coreset, title = run.coreset, "Weights of the rows"
+    effective, size, least = coreset.effective_size, len(coreset), coreset.least_weight
     words = (
         f"Each of {count(size)} drawn rows stands for others, by its weight. They are as steady as "
         f"{count(effective)} rows of equal weight ({per_cent(effective / size)}).",
     )
     if known.took_all_rows(run):
         words = (f"All {count(size)} rows that count were taken, none stands for others.",)
+        if least == coreset.largest_weight:
+            return Section("weights", title, (*words, f"Each has weight {value(least)}."))
+    if size > MOST_SORTED or unlisted(coreset, MOST_SORTED):
+        return Section(
+            "weights", title, (*words, f"Weights go from {value(least)} to {value(coreset.largest_weight)}.")
+        )
     shares = (
         (0.0, "least"),
         (0.25, "a quarter is below"),
@@ -45,7 +54,7 @@ def weights_section(run: Run[Any]) -> Section:
         for (_, title), found in zip(shares, np.quantile(coreset.weights, [share for share, _ in shares]), strict=True)
     ]
     weighed = table("Weights of rows", ("of all weights", "weight"), lines, all_of_it="")
-    return Section("weights", "Weights of the rows", words, (Shown(figures.weights(coreset), weighed),))
+    return Section("weights", title, words, (Shown(figures.weights(coreset), weighed),))
 
 
 def model_section(run: Run[Any]) -> Section | None:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from colonnade.contracts import Roster, Script
-from colonnade.coreset import Coreset
+from colonnade.coreset import Coreset, coreset_of_all
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import chances, draw_evenly, draw_evenly_distinct
 from colonnade.kernels.per_row import PerRow
@@ -113,7 +113,7 @@ def even_draw_route(size: int, seeds: DrawSeeds | None, *, distinct: bool = Fals
 
 def use_all_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[Coreset]:
     """Let all parties take every row that counts, once; it weighs what it counts (`row_weights`, shape (n_rows,))."""
-    return Coreset.of_all((yield from use_counted_rows(roster, row_weights)), roster.alignment)
+    return coreset_of_all((yield from use_counted_rows(roster, row_weights)), roster.alignment)
 
 
 def use_counted_rows(roster: Roster, row_weights: PerRow | None = None) -> Script[CountedRows]:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from colonnade.contracts import Agreed, LinearTask, PartyCard, Roster, Script, Solution, Task
-from colonnade.coreset import Coreset, WeightedRows
+from colonnade.coreset import Coreset, WeightedRows, selection_of
 from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import Block
@@ -94,7 +94,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 
     def solve(self, task: Task[M], roster: Roster, coreset: Coreset, rng: np.random.Generator) -> Script[Solution[M]]:
         """Fetch, then let the task fit what came."""
-        if _has_windows(roster, coreset) and isinstance(task, LinearTask) and not _has_folds(task):
+        if _has_windows(roster, coreset) and isinstance(task, LinearTask) and not task.takes_folds:
             return (yield from _solved_by_sums(task, task, roster, coreset))
         rows = yield from _fetched(task, roster, coreset)
         model = task.fit_rows(rows, roster, rng)
@@ -122,16 +122,12 @@ def _fit_a_message(roster: Roster) -> bool:
 
 
 def _has_windows(roster: Roster, coreset: Coreset) -> bool:
-    return isinstance(coreset.selection, CountedRows) and not _fit_a_message(roster)
-
-
-def _has_folds(task: LinearTask[Any]) -> bool:
-    return task.fold_seed(np.random.default_rng(0)) is not None
+    return isinstance(selection_of(coreset), CountedRows) and not _fit_a_message(roster)
 
 
 def _in_windows(task: Task[Any], roster: Roster, coreset: Coreset, read: Read) -> Script[Mapping[str, Columns]]:
     """Let parties send all rows that count in windows, and read each; give the last."""
-    for piece in coreset.selection.pieces(_widest(roster)):
+    for piece in selection_of(coreset).pieces(_widest(roster)):
         inbox = yield {party: AskColumnWindow(task.needs_label, *piece.window) for party in roster.names}
         replies = checks.replies(inbox, Columns)
         read(piece, replies)

@@ -274,15 +274,11 @@ def _learned(
     task: Task[M], roster: Roster, coreset: Coreset, restored: Restored, rng: np.random.Generator
 ) -> tuple[M, float]:
     """Give the model, and its objective."""
-    if restored.summary is not None and isinstance(task, LinearTask) and not _takes_folds(task):
+    if restored.summary is not None and isinstance(task, LinearTask) and not task.takes_folds:
         return task.fit_summaries([restored.summary], coreset.total_weight, roster)
     rows = restored.rows()
     model = task.fit_rows(rows, roster, rng)
     return model, task.cost(model, rows.features, rows.labels, rows.weights, rows.total_weight)
-
-
-def _takes_folds(task: LinearTask[Any]) -> bool:
-    return task.fold_seed(np.random.default_rng(0)) is not None
 
 
 def _what_rows_say(

@@ -22,7 +22,7 @@ from colonnade.contracts import (
     Task,
     may_be_logistic,
 )
-from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors
+from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors, listed
 from colonnade.errors import InputError
 from colonnade.evaluation.classes.server import deliver_classes
 from colonnade.evaluation.delivery import deliver
@@ -101,7 +101,7 @@ def learn_in_view(
     if isinstance(source, Coreset):
         _check_held_out(source, view)
         yield from use_rows(roster, source.rows)
-        coreset = source.listed()
+        coreset = listed(source)
     else:
         coreset = yield from source.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     solution = yield from solver.solve(task, roster, coreset, solving_rng(seed))

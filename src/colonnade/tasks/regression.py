@@ -96,7 +96,12 @@ class Regression(msgspec.Struct, frozen=True, tag_field="kind", tag="regression"
 
     def fold_seed(self, rng: np.random.Generator) -> int | None:
         """Draw the seed of folds where a penalty is to be chosen; they are those of `fit_rows`."""
-        return fold_seed(rng) if "cv" in (self.l2, self.l1) else None
+        return fold_seed(rng) if self.takes_folds else None
+
+    @property
+    def takes_folds(self) -> bool:
+        """Whether a penalty is to be chosen."""
+        return "cv" in (self.l2, self.l1)
 
     def fit_summaries(self, parts: Sequence[Summary], total_weight: float, roster: Roster) -> tuple[LinearModel, float]:
         """Solve the same where rows are known only in sum: as one part, or one a fold.

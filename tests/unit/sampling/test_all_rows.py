@@ -1,6 +1,7 @@
 """All rows that count, of tables of any number: nobody lists them where nobody needs a list."""
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,14 @@ import pytest
 import colonnade as cn
 from colonnade import run as runs
 from colonnade import storage
+from colonnade.coreset import selection_of
 from colonnade.kernels import per_row
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.per_row import PerRow, numbers_in
 from colonnade.kernels.selections import CountedRows
+from colonnade.number_words import count
 from colonnade.protocol.splits import counted, held_out_by_seed
+from colonnade.report import learned
 from colonnade.solvers import distdim
 from colonnade.solvers.gram import question
 from colonnade.solvers.lloyd import server as lloyd
@@ -67,7 +71,9 @@ def test_they_are_the_rows_that_count_by_what_they_count(tmp_path: Path, split: 
 
 @pytest.mark.parametrize("policy", [{}, {"level": "usual"}])
 @pytest.mark.parametrize("split", SPLITS[:2])
-def test_nobody_holds_anything_of_each_row(monkeypatch: pytest.MonkeyPatch, split: Any, policy: Any) -> None:
+def test_nobody_holds_anything_of_each_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, split: Any, policy: Any
+) -> None:
     """Below an eighth of a byte a row, whatever a run is asked and wherever it is saved."""
     monkeypatch.setattr(per_row, "KEPT_ROWS", 0)
     for n_rows in (100, 1 << 23):  # once for what is imported
@@ -76,9 +82,13 @@ def test_nobody_holds_anything_of_each_row(monkeypatch: pytest.MonkeyPatch, spli
         run = large.coreset(TASK, cn.AllRows(), split=split)
         told = f"{run.diagnostics} {run} {run.coreset!r} {run.coreset._repr_html_()}"
         _, peak = tracemalloc.get_traced_memory()
+        page = run.report(tmp_path / "page.html").read_text()
+        _, peak_of_page = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < n_rows / 8
+    assert peak_of_page < n_rows / 2, "2 MB of any number of rows"
     assert f"{len(run.coreset):,}" in told
+    assert "none stands for others. Each has weight 1." in " ".join(re.sub("<[^>]*>", " ", page).split())
     assert not {"rows", "weights"} & run.coreset.__dict__.keys()
 
 
@@ -140,21 +150,82 @@ def test_a_run_that_was_tampered_with(tmp_path: Path, changes: Any, message: str
         cn.Run.load(path)
 
 
-def test_a_file_that_says_it_is_large_fills_neither_memory_nor_time(tmp_path: Path) -> None:
-    path = federation().coreset(TASK, cn.AllRows(), split=SPLITS[1]).save(tmp_path / "run")
+@pytest.mark.parametrize("split", SPLITS[:2])
+def test_a_file_that_says_it_is_large_fills_neither_memory_nor_time(tmp_path: Path, split: Any) -> None:
+    path = federation().fit(TASK, sampler=cn.AllRows(), split=split).save(tmp_path / "run")
     record = json.loads((path / "run.json").read_text())
     (path / "run.json").write_text(json.dumps({**record, "n_rows": 1 << 40}))
     run = cn.Run.load(path)
-    assert run.diagnostics["distinct_rows"] == 3 << 38
+    assert run.diagnostics["distinct_rows"] == (1 << 40 if split is None else 3 << 38)
     assert f"{run.diagnostics['size']:,}" in str(run)
+    assert f"All {count(len(run.coreset))} rows that count were taken" in run.report(tmp_path / "page.html").read_text()
 
 
-def test_more_than_can_be_read_again_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("sampler", "split", "weighted"),
+    [
+        (cn.AllRows(), SPLITS[2], False),
+        (cn.AllRows(), None, True),
+        (cn.ImportanceSampling(150), None, False),
+    ],
+)
+def test_a_run_of_more_than_a_file_holds_is_saved_without_its_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sampler: Any, split: Any, weighted: bool
+) -> None:
+    """Everything else is kept: the job is done, and its model must not be lost."""
     monkeypatch.setattr(runs, "MOST_LISTED", 100)
-    run = federation(weighted=True).coreset(TASK, cn.AllRows())
-    with pytest.raises(cn.InputError, match=r"rows and weights would not be read again: 100 are the most\. Save"):
-        run.save(tmp_path / "run")
-    assert not (tmp_path / "run").exists()
+    run = federation(weighted=weighted).fit(TASK, sampler=sampler, split=split)
+    path = run.save(tmp_path / "run")
+    assert not (path / "coreset.arrow").exists()
+    assert json.loads((path / "run.json").read_text())["unlisted"]["n"] == len(run.coreset) > 100
+    again = cn.Run.load(cn.Run.load(path).save(tmp_path / "again"))
+    np.testing.assert_array_equal(again.model.coef_, run.model.coef_)
+    assert again.diagnostics == run.diagnostics
+    assert again.ledger == run.ledger
+    assert again.summary() == run.summary()
+    assert str(again) == str(run)
+    assert again.coreset._repr_html_() == run.coreset._repr_html_()
+    again.report(tmp_path / "page.html")
+    for name in ("rows", "weights"):
+        with pytest.raises(cn.InputError, match=r"saved without its \d+ rows and weights.* Run the job again"):
+            getattr(again.coreset, name)
+    with pytest.raises(cn.InputError, match="saved without its"):
+        federation(weighted=weighted).fit(TASK, coreset=again.coreset)
+
+
+@pytest.mark.parametrize(
+    ("changes", "unlisted", "message"),
+    [
+        ({}, {"n": 0}, "Expected `int` >= 1"),
+        ({}, {"n": 20}, "no rows weigh what these do"),
+        ({}, {"weight": 1e300}, "no rows weigh what these do"),
+        ({}, {"weight": -1.0}, "Expected `float` > 0"),
+        ({}, {"squared_weight": 1e-300}, "no rows weigh what these do"),
+        ({}, {"least_weight": 7.0}, "no rows weigh what these do"),
+        ({"n_rows": (1 << 40) + 1}, {}, "it has 1099511627777 rows, outside"),
+        ({"total_weight": -1.0}, {}, "all of its rows weigh -1"),
+    ],
+)
+def test_a_run_without_its_list_that_was_tampered_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: Any, unlisted: Any, message: str
+) -> None:
+    monkeypatch.setattr(runs, "MOST_LISTED", 100)
+    path = federation(weighted=True).coreset(TASK, cn.AllRows()).save(tmp_path / "run")
+    record = json.loads((path / "run.json").read_text())
+    record = {**record, **changes, "unlisted": {**record["unlisted"], **unlisted}}
+    (path / "run.json").write_text(json.dumps(record))
+    with pytest.raises(cn.InputError, match=message):
+        cn.Run.load(path)
+
+
+def test_a_report_sorts_no_more_weights_than_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = federation(weighted=True).fit(TASK, sampler=cn.AllRows())
+    assert "a quarter is below" in run.report(tmp_path / "page.html").read_text()
+    run = cn.Run.load(run.save(tmp_path / "run"))
+    monkeypatch.setattr(learned, "MOST_SORTED", 100)
+    page = run.report(tmp_path / "page.html").read_text()
+    assert "a quarter is below" not in page
+    assert "Weights go from 0.5 to 1." in page
 
 
 def test_more_than_a_message_lists_are_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,7 +268,7 @@ def test_a_coreset_has_no_other_attributes() -> None:
     with pytest.raises(AttributeError, match="'Coreset' object has no attribute 'row'"):
         _ = coreset.row
     listed = cn.Coreset(np.arange(2), np.ones(2), 5, 5.0)
-    assert isinstance(coreset.selection, CountedRows)
+    assert isinstance(selection_of(coreset), CountedRows)
     with pytest.raises(AttributeError, match="no attribute 'weight'"):
         _ = listed.weight
 
@@ -217,3 +288,21 @@ def test_marks_are_added_up_without_a_look_at_them(monkeypatch: pytest.MonkeyPat
     if marks.n_ones:
         monkeypatch.setattr(PerRow, "block_totals", property(lambda _: pytest.fail("it went through all rows")))
     assert facts(marks) == expected
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("side", ["train", "test"])
+def test_marks_of_a_column_are_held_as_they_are(side: Any, weighted: bool) -> None:
+    """A byte a row, which is there already: no number of eight bytes is made of each."""
+    n_rows = 1 << 22
+    marks = np.random.default_rng(1).random(n_rows) < 0.3
+    expected = marks if side == "test" else ~marks
+    weights = np.full(n_rows, 2.0) if weighted else None
+    tracemalloc.start()
+    found = counted(n_rows, side, cn.SplitBy("second"), marks, weights)
+    assert found is not None
+    assert found.n_positive == np.count_nonzero(expected)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < n_rows
+    np.testing.assert_array_equal(found, expected * (2.0 if weighted else 1.0))
