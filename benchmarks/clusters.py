@@ -3,14 +3,12 @@
 Covertype as the paper has it (ten columns at mean 0 and deviation 1, all dealt in turn to three parties), 15 and 200
 centres; with `--large` a file of six million rows, too. Each party's columns are clustered on their own, as its scores
 need it; seconds and costs are sums over the parties. Costs are those of all rows, over one start of scikit-learn's.
-Where ours has files, the bare assignment is measured twice: with the columns in memory, and with reading them.
 """
 
 import importlib
 import importlib.util
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,8 +16,8 @@ import files
 import made_up
 import numpy as np
 import pyarrow.parquet as pq
-from scale_bars import FROM_FILES, ONE_START, STARTS, TEN_STARTS
-from side_by_side import Line, Store, both_times, one_core, short, time_in_turns, touch_memory
+from scale_bars import ONE_START, STARTS, TEN_STARTS
+from side_by_side import Line, Store, both_times, one_core, short, time_in_turns
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.metrics import pairwise_distances_argmin_min
 from verbs import assign, score
@@ -33,7 +31,6 @@ from colonnade.sampling.rules.clustering import LOCAL_SEED
 COVERTYPE, N_PARTIES = "covtype.parquet", 3
 FILE, LARGE_ROWS, LARGE_COLUMNS = "a Parquet file", 6_000_000, 30
 WORKS = ("assignment", "scores")
-BATCH_ROWS = 65_536
 HAS_FAISS = importlib.util.find_spec("faiss") is not None
 Centres = Callable[[Floats], Floats]
 
@@ -81,29 +78,6 @@ def cost(parts: Sequence[Floats], centres: Sequence[Floats]) -> float:
     return sum(float(distances @ distances) for distances in nearest)
 
 
-def assign_read(paths: Sequence[str], centres: Floats) -> None:
-    """Find every row's nearest centre while the columns of some files, side by side, are read once."""
-    room = np.empty((centres.shape[1], BATCH_ROWS))  # for all: memory that is new each time costs more than reading
-    for parts in zip(*map(read_batches, paths), strict=True):
-        n_rows = len(parts[0][0])
-        for place, column in enumerate(chain.from_iterable(parts)):
-            room[place, :n_rows] = column
-        assign([room[:, :n_rows].T], [centres])
-
-
-def assign_apart_read(paths: Sequence[str], centres: Sequence[Floats]) -> None:
-    """Do so with each file by itself."""
-    for path, own in zip(paths, centres, strict=True):
-        assign_read([path], own)
-
-
-def read_batches(path: str) -> Iterator[list[Floats]]:
-    """Read the features of a file, some rows at a time."""
-    for batch in pq.ParquetFile(path).iter_batches(BATCH_ROWS):
-        features = batch.drop_columns(["label"]) if "label" in batch.schema.names else batch
-        yield [column.to_numpy() for column in features.columns]
-
-
 class Columns(NamedTuple):
     """Parties' columns in memory, how parties of them are made, and how many centres are sought."""
 
@@ -111,7 +85,6 @@ class Columns(NamedTuple):
     parts: list[Floats]
     parties: Callable[[], list[cn.Party]]
     k: int
-    paths: list[str]
 
 
 def named(work: str, table: str, n_rows: int, k: int) -> Line:
@@ -121,7 +94,7 @@ def named(work: str, table: str, n_rows: int, k: int) -> Line:
 
 def time_scores(columns: Columns, *, ten_starts: bool) -> Line:
     """Time the scores, and compare what a party's own clustering costs."""
-    (_, parts, parties, k, paths), kept = columns, dict[str, list[Floats]]()
+    (_, parts, parties, k), kept = columns, dict[str, list[Floats]]()
 
     def keep(name: str, way: Centres) -> Callable[[], None]:
         return lambda: kept.update({name: [way(X) for X in parts]})
@@ -133,9 +106,6 @@ def time_scores(columns: Columns, *, ten_starts: bool) -> Line:
         ONE_START: keep(ONE_START, by_sklearn(k, 1)),
         "MiniBatchKMeans": keep("MiniBatchKMeans", by_batches(k)),
     }
-    if paths:
-        touch_memory(files.TOUCHED_BYTES)
-        contenders[FROM_FILES] = lambda: assign_apart_read(paths, some)
     if ten_starts:
         contenders[TEN_STARTS] = keep(TEN_STARTS, by_sklearn(k, STARTS))
     if HAS_FAISS:
@@ -158,7 +128,7 @@ def time_start(columns: Columns, start: int) -> Line:
 
 def time_assignment(columns: Columns) -> Line:
     """Time predictions of all rows."""
-    _, parts, parties, k, paths = columns
+    _, parts, parties, k = columns
     X, federation = np.asfortranarray(np.column_stack(parts)), cn.Federation(parties())
     model = federation.fit(cn.KMeans(k, n_starts=1), sampler=cn.UniformSampling(size=max(2000, 20 * k))).model
     centres, row_major = np.ascontiguousarray(model.cluster_centers_), np.ascontiguousarray(X)
@@ -168,9 +138,6 @@ def time_assignment(columns: Columns) -> Line:
         "bare": lambda: assign([X], [centres]),
         "KMeans.predict": lambda: whole.predict(row_major),
     }
-    if paths:
-        touch_memory(files.TOUCHED_BYTES)
-        contenders[FROM_FILES] = lambda: assign_read(paths, centres)
     if HAS_FAISS:
         contenders["faiss"] = _faiss_search(centres, row_major)
     with one_core():
@@ -189,7 +156,7 @@ def measure(store: Store, *, large: bool, data: Path) -> None:
         parts = covertype(data)
         parties = [cn.Party(f"party{number}", X) for number, X in enumerate(parts, start=1)]
         for k in (15, 200):
-            columns = Columns("Covertype", parts, lambda: parties, k, [])
+            columns = Columns("Covertype", parts, lambda: parties, k)
             _both(store, columns, ten_starts=k == 15)
             if large and k != 15:
                 _starts(store, columns)
@@ -225,4 +192,4 @@ def _file(folder: Path) -> Columns:
     paths = made_up.write_parties(folder, LARGE_ROWS, LARGE_COLUMNS)
     rows = np.asfortranarray(made_up.rows(LARGE_ROWS, LARGE_COLUMNS).features)
     parts = np.split(rows, np.cumsum(made_up.widths(LARGE_COLUMNS))[:-1], axis=1)
-    return Columns(FILE, parts, lambda: files.parties(paths), 15, paths)
+    return Columns(FILE, parts, lambda: files.parties(paths), 15)

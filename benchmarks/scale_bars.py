@@ -12,8 +12,6 @@ Found = Iterator[tuple[str, float]]
 # How often all files are read by each work, at least.
 READS = {"scores": 2, "fit": 2, "evaluate": 1, "predict": 1}
 ONE_START, TEN_STARTS, STARTS = "KMeans, 1 start", "KMeans, 10 starts", 10
-# One pass over columns in files: reading them, and what is done with them.
-FROM_FILES = "bare, with reading"
 MODELS = ("regression", "classification", "k-means")
 # The contenders that do a work's arithmetic, where that is more than the product of a linear model.
 ARITHMETIC = {
@@ -112,14 +110,6 @@ def cores(lines: list[Line]) -> Found:
                 yield f"{work}, {count(line['case']['rows'])} rows", value
 
 
-def over_passes(work: str, lines: list[Line]) -> Found:
-    """Compare with one assignment pass, which reads the files where the columns are in files."""
-    for line in of(lines, "clusters", work=work):
-        value = factor(line, "ours", FROM_FILES if FROM_FILES in line["seconds"] else "bare")
-        if value is not None:
-            yield place(line), value
-
-
 def ten_starts(lines: list[Line]) -> Found:
     """Compare ten starts of scikit-learn's with the scores."""
     return factors("clusters", TEN_STARTS, "ours", "scores")(lines)
@@ -205,8 +195,8 @@ BARS = (
     Bar("the draw, scores cached, over the scores", 1, OVER("scores", "regression draw, scores cached")),
     Bar("`predict`, `evaluate` over their bare arithmetic", 3, over_arithmetic),
     Bar("k-means scores over one assignment pass", 3, OVER("bare", "k-means scores")),
-    Bar("k-means scores of Covertype and of files over that pass", 3, partial(over_passes, "scores")),
-    Bar("k-means `predict` of these over that pass", 3, partial(over_passes, "assignment")),
+    Bar("k-means scores of Covertype and of files over that pass", 3, factors("clusters", "ours", "bare", "scores")),
+    Bar("k-means `predict` of these over that pass", 3, factors("clusters", "ours", "bare", "assignment")),
     Bar("local cost above scikit-learn's with one start", 2, local_costs, unit=" %"),
     Bar("ten starts of scikit-learn's over k-means scores", 25, ten_starts, at_least=True),
     Bar("1e8 x 10 in Parquet: fit, evaluate, predict", 2, peaks(100_000_000), unit=" GB"),
