@@ -29,14 +29,13 @@ from colonnade.disclosure import Disclosure
 from colonnade.errors import RemoteProtocolError, UnsupportedError
 from colonnade.findings import NOTHING_FOUND, Findings
 from colonnade.job_sheets import words_of
-from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER, Ledger
 from colonnade.node.identity_files import read_pins
 from colonnade.privacy.identities import is_signed
 from colonnade.protocol.fingerprints import Tables
-from colonnade.protocol.hello import MAX_ROWS
 from colonnade.protocol.sheet import read_sheet, sheet_party
-from colonnade.protocol.splits import AnySplit, SplitBy, counted, held_out_by_seed
+from colonnade.protocol.splits import AnySplit, SplitBy, counted
+from colonnade.run_rows import are_implied, check_unlisted, implied_rows
 from colonnade.run_words import run_in_words
 from colonnade.sampling import AllRows, AnySampler, ImportanceSampling
 from colonnade.sampling.committed.spot_check import SpotCheck, spot_check
@@ -470,13 +469,13 @@ def _record(run: Run[Any]) -> _Record:
         run.why,
         run.errors,
         coreset.stratified,
-        None if _is_implied(run) else unlisted(coreset, MOST_LISTED),
+        None if are_implied(run.sampler, run.split, run.roster) else unlisted(coreset, MOST_LISTED),
     )
 
 
 def _files(run: Run[Any]) -> dict[str, bytes]:
     record = _record(run)
-    is_listed = record.unlisted is None and not _is_implied(run)
+    is_listed = record.unlisted is None and not are_implied(run.sampler, run.split, run.roster)
     return {
         RUN.record: storage.json_bytes(record),
         LEDGER: run.ledger.to_json().encode(),
@@ -487,12 +486,6 @@ def _files(run: Run[Any]) -> dict[str, bytes]:
     }
 
 
-def _is_implied(run: Run[Any]) -> bool:
-    """Tell whether rows and weights follow from the record: all rows, or all that a seed does not hold out."""
-    by_column = isinstance(run.split, SplitBy) or run.roster.weight_party is not None
-    return run.sampler == AllRows() and not by_column
-
-
 def _listed(coreset: Coreset) -> bytes:
     return storage.arrow_bytes({"row": coreset.rows, "weight": coreset.weights})
 
@@ -500,7 +493,8 @@ def _listed(coreset: Coreset) -> bytes:
 def _read_coreset(folder: Folder, record: _Record) -> Coreset:
     alignment = None if record.tables is None else record.tables.alignment
     if record.sampler == AllRows() and record.unlisted is None and not os.path.lexists(folder / CORESET):
-        return coreset_of_all(_implied(record), alignment)
+        check_unlisted(record.n_rows, record.total_weight)
+        return coreset_of_all(implied_rows(record.n_rows, record.split, Roster(record.parties)), alignment)
     known: dict[str, Any] = {
         "n_rows": record.n_rows,
         "total_weight": record.total_weight,
@@ -513,28 +507,10 @@ def _read_coreset(folder: Folder, record: _Record) -> Coreset:
         "stratified": record.stratified,
     }
     if record.unlisted is not None:
-        _check_rows(record)
+        check_unlisted(record.n_rows, record.total_weight)
         return without_list(record.unlisted, **known)
     drawn = storage.read_arrow(folder / CORESET, {"row": "int64", "weight": "double"})
     return Coreset(drawn["row"], drawn["weight"], **known)
-
-
-def _check_rows(record: _Record) -> None:
-    if not 1 <= record.n_rows <= MAX_ROWS:
-        raise ValueError(f"it has {record.n_rows} rows, outside 1..{MAX_ROWS}")
-    if not record.total_weight > 0:
-        raise ValueError(f"all of its rows weigh {record.total_weight}")
-
-
-def _implied(record: _Record) -> CountedRows:
-    """Give all rows that count, of a run that does not list them."""
-    _check_rows(record)
-    if isinstance(record.split, SplitBy) or Roster(record.parties).weight_party is not None:
-        raise ValueError(f"{CORESET} is not there, and a party's column says which rows count")
-    weights = None if record.split is None else held_out_by_seed(record.n_rows, record.split, "train")
-    if weights is not None and not weights.n_positive:
-        raise ValueError("all of its rows are held out")
-    return CountedRows(record.n_rows, weights)
 
 
 def _read(folder: Folder) -> Run[Any]:

@@ -122,7 +122,7 @@ def _fit_a_message(roster: Roster) -> bool:
 
 
 def _has_windows(roster: Roster, coreset: Coreset) -> bool:
-    return isinstance(selection_of(coreset), CountedRows) and not _fit_a_message(roster)
+    return not _fit_a_message(roster) and isinstance(selection_of(coreset), CountedRows)
 
 
 def _in_windows(task: Task[Any], roster: Roster, coreset: Coreset, read: Read) -> Script[Mapping[str, Columns]]:
