@@ -123,10 +123,10 @@ def let_go(held: list[Any]) -> Iterator[Any]:
         yield held.pop()
 
 
-def largest(column: AnyColumn) -> Any:
-    """Find the largest value in size, NaN where one is."""
+def largest(values: AnyColumn) -> Any:
+    """Find the largest value in size of a column, or of each, NaN where one is."""
     # NaN and infinity cannot hide from the extremes, so a good column costs no mask.
-    return np.maximum(-column.min(), column.max())
+    return np.maximum(-values.min(axis=0), values.max(axis=0))
 
 
 def is_filled(kind: Any) -> bool:

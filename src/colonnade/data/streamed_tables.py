@@ -13,6 +13,7 @@ import numpy as np
 
 from colonnade.contracts import Alignment, Keys
 from colonnade.data.engines import Engine, Threads
+from colonnade.data.filling import largest
 from colonnade.data.spool import OrderedSpool, SpooledRows
 from colonnade.data.spooled_columns import SpooledColumns
 from colonnade.data.streams import ParquetRows
@@ -95,8 +96,8 @@ class StreamedTable:
         most, limits = np.zeros(len(self.rows.columns)), check.limits
         asked = numbers if isinstance(numbers, range) else frozenset(numbers)  # a range is sent in few bytes
         blocks = engine.map(partial(_of_right, work, limits, asked), self.rows)
-        for number, (largest, done) in enumerate(blocks):
-            most = np.maximum(most, largest)
+        for number, (found, done) in enumerate(blocks):
+            most = np.maximum(most, found)
             if number in asked and (most <= limits).all():
                 yield done  # type: ignore[misc]  # which was done
         check.end(self.rows.columns, most, self.column)
@@ -188,9 +189,8 @@ def in_order(readable: AnyRows, rows: Rows) -> SpooledRows:
 
 def _of_right(work: Work[R], limits: Floats, asked: Container[int], block: Block) -> tuple[Floats, R | None]:
     """Find the largest value in size of each column; work on the block if it is asked for, and has no wrong value."""
-    # NaN and infinity cannot hide from the extremes.
-    largest: Floats = np.maximum(-block.values.min(axis=0), block.values.max(axis=0))
-    return largest, work(block) if block.number in asked and (largest <= limits).all() else None
+    most: Floats = largest(block.values)
+    return most, work(block) if block.number in asked and (most <= limits).all() else None
 
 
 def _nothing(_: Block) -> None:

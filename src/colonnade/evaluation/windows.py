@@ -11,13 +11,12 @@ from typing import Literal, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS, Block
+from colonnade.kernels.blocks import BLOCK_ROWS, Block, counted_values
 from colonnade.kernels.selections import CountedRows, Window
 from colonnade.messages import Message
 from colonnade.protocol.session import PartyData, PartyState
-from colonnade.protocol.windows import check_window
+from colonnade.protocol.windows import judge_window
 
 Number = TypeVar("Number", bound=np.generic)
 # What is made of rows, shape (b, c): a number each, or more. It may be done on other machines.
@@ -41,9 +40,7 @@ class Filling:
 
 def of_window(state: PartyState, request: Message, window: Window, data: PartyData, work: OfRows[np.float64]) -> Floats:
     """Give what `work` makes of the selected rows of a window, if its owner lets those of all windows be told."""
-    check_window(state, request, window)
-    if objection := data.policy.objection_to_rows(request.reply or type(request), len(state.selection())):
-        raise PolicyRefusedError(f"{objection}.", party=data.name)
+    judge_window(state, request, window, data)
     return made_of_window(state, window, data, work)
 
 
@@ -86,7 +83,7 @@ def _of_blocks(data: PartyData, work: OfRows[Number], window: Window) -> npt.NDA
 
 def _of_counted(work: OfRows[Number], block: Block) -> npt.NDArray[Number]:
     """Take no row that counts nothing."""
-    return work(block.values if block.weights is None else block.values[block.weights > 0])
+    return work(counted_values(block))
 
 
 def _filled(data: PartyData, work: Filling, window: Window) -> Floats:

@@ -79,6 +79,11 @@ def by_block(numbers: Rows, values: Rows) -> dict[int, Rows]:
     return {number: own[first:end] for number, (first, end) in zip(ordered[firsts].tolist(), bounds, strict=True)}
 
 
+def counted_values(block: Block) -> Floats:
+    """Give a block's rows, without those that count nothing."""
+    return block.values if block.weights is None else block.values[block.weights > 0]
+
+
 def values_of(block: Block) -> Floats:
     """Give a block's rows as they are: work that is to be done where they arrive."""
     return block.values

@@ -12,12 +12,12 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.errors import InputError
+from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.selections import CountedRows, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message
 from colonnade.protocol import checks
-from colonnade.protocol.session import PartySession, PartyState
+from colonnade.protocol.session import PartyData, PartySession, PartyState
 from colonnade.routes import END, Ask, Route
 
 P = TypeVar("P")
@@ -92,6 +92,13 @@ def check_window(state: PartyState, request: Message, window: Window) -> None:
     """Require one of the windows that the selected rows are cut into."""
     if not window.is_of(state.n_places):
         raise checks.wrong(SERVER, request, f"a window of rows {window.first} to {window.stop}, of {state.n_places:,}")
+
+
+def judge_window(state: PartyState, request: Message, window: Window, data: PartyData) -> None:
+    """Require such a window, and that its owner lets the selected rows of all windows together be told."""
+    check_window(state, request, window)
+    if objection := data.policy.objection_to_rows(request.reply or type(request), len(state.selection())):
+        raise PolicyRefusedError(f"{objection}.", party=data.name)
 
 
 def check_kept(state: PartyState, n_numbers: int) -> None:

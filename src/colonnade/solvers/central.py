@@ -9,9 +9,8 @@ import numpy as np
 
 from colonnade.contracts import Agreed, LinearTask, PartyCard, Roster, Script, Solution, Task
 from colonnade.coreset import Coreset, WeightedRows, selection_of
-from colonnade.errors import PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.blocks import Block
+from colonnade.kernels.blocks import counted_values
 from colonnade.kernels.gram import Summary, merge
 from colonnade.kernels.linear import reduce_rows
 from colonnade.kernels.selections import CountedRows, Piece, Window
@@ -19,7 +18,7 @@ from colonnade.ledger import SERVER
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.protocol.windows import Windows, check_fits, check_window
+from colonnade.protocol.windows import Windows, check_fits, judge_window
 from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import precision_of, precision_of_all
 from colonnade.solvers.standard_errors import errors_of, errors_of_sums, these
@@ -222,18 +221,11 @@ def _answer_columns(state: PartyState, request: AskColumns, data: PartyData) -> 
 
 
 def _answer_window(state: PartyState, request: AskColumnWindow, data: PartyData) -> tuple[PartyState, Message]:
-    rows = state.selection()
-    if not isinstance(rows, CountedRows):
+    if not isinstance(state.selection(), CountedRows):
         raise checks.wrong(SERVER, request, "a window of all rows, where others were agreed on")
-    check_window(state, request, request.window)
-    # Its owner's policy judges all windows together.
-    if objection := data.policy.objection_to_rows(Columns, len(rows)):
-        raise PolicyRefusedError(f"{objection}.", party=data.name)
-    return state, _columns(np.concatenate([*data.table.map(_counted, request.window.blocks)]), request, data)
-
-
-def _counted(block: Block) -> Floats:
-    return block.values if block.weights is None else block.values[block.weights > 0]
+    judge_window(state, request, request.window, data)
+    values = np.concatenate([*data.table.map(counted_values, request.window.blocks)])
+    return state, _columns(values, request, data)
 
 
 def _columns(values: Floats, request: AskColumns | AskColumnWindow, data: PartyData) -> Columns:

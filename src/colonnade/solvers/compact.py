@@ -44,7 +44,7 @@ from colonnade.routes import Ask, Route
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
-from colonnade.solvers.standard_errors import ErrorsInView, errors_of
+from colonnade.solvers.standard_errors import ErrorsInView, errors_of, no_noise
 from colonnade.solvers.whitened_columns import (
     AskClassColumns,
     AskWhitenedColumns,
@@ -99,7 +99,7 @@ class Restored:
 
     rows: Callable[[], WeightedRows]
     facts: Mapping[str, float]
-    noise: Callable[[], Noise | None] = lambda: None
+    noise: Callable[[], Noise | None] = no_noise
     summary: Summary | None = None
 
 
