@@ -1,6 +1,7 @@
 """CompactCentral: near Central in its models, far below it in bytes, and safe from hostile replies."""
 
 import gc
+import time
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -487,8 +488,14 @@ def test_a_run_keeps_codes_and_not_rows() -> None:
     federation.fit(cn.Regression(), **how)
     tracemalloc.start()
     run = federation.fit(cn.Regression(), **how)
-    gc.collect()
-    kept, _ = tracemalloc.get_traced_memory()
+    most, deadline = 8 * 1000 * 60 / 5, time.monotonic() + 5
+    while (kept := _traced()) >= most and time.monotonic() < deadline:  # a thread of ours may still let go of its last
+        time.sleep(0.02)
     tracemalloc.stop()
     assert run.model is not None
-    assert kept < 8 * 1000 * 60 / 5
+    assert kept < most
+
+
+def _traced() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
