@@ -15,7 +15,7 @@ import scipy
 
 from colonnade.kernels.arrays import Flags, Floats, Rows
 from colonnade.kernels.blocks import Block, RowBlocks, Work
-from colonnade.kernels.leverage import basis
+from colonnade.kernels.leverage import basis, inner_products
 from colonnade.kernels.linear import ROUNDING
 from colonnade.kernels.per_row import PerRow
 
@@ -136,7 +136,7 @@ def _of_centred(work: Work[R], mean: Floats, magnitude: Floats, block: Block) ->
 def _mixed(W: Floats, block: Block) -> Floats:
     """Compute U'Z of a block, with U = Z W: shape (r, d)."""
     Z = block.values if block.weights is None else block.values * np.sqrt(block.weights)[:, np.newaxis]
-    return np.asarray((W.T @ Z.T) @ Z)
+    return inner_products(W.T @ Z.T, Z.T)
 
 
 def mix(whitened: Floats, mean: Floats, mixing: Floats) -> Floats:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.leverage import leverage, regression_scores
+from colonnade.kernels.leverage import inner_products, leverage, regression_scores
 from colonnade.kernels.row_blocks import ArrayBlocks
 from cut_blocks import CutBlocks, in_blocks
 
@@ -198,6 +198,16 @@ def test_empty_and_unequal_blocks_are_blocks() -> None:
     uneven = CutBlocks(X, [0, 1, 40, 40])
     assert [len(block.values) for block in uneven.map(lambda block: block)] == [0, 1, 39, 0, 10]
     assert_allclose(leverage(uneven, constant=True), leverage(ArrayBlocks(X), constant=True), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 2047, 2048, 2049, 16_384])
+def test_inner_products_count_each_row_once_however_pieces_end(n_rows: int) -> None:
+    rng = np.random.default_rng(n_rows)
+    of_table = np.asfortranarray(rng.integers(-9, 10, size=(n_rows + 3, 12)).astype(np.float64))
+    P, Q = of_table[1 : n_rows + 1].T, rng.integers(-9, 10, size=(5, n_rows)).astype(np.float64)
+    # Whole numbers: sums are exact, however they are put together.
+    assert_array_equal(inner_products(P, P), P @ P.T)
+    assert_array_equal(inner_products(P, Q), P @ Q.T)
 
 
 def test_the_blocks_are_left_as_they_were() -> None:
