@@ -249,7 +249,7 @@ def draw(lines: list[Line], path: Path) -> None:
         panel(lines, axes)
         axes.grid(visible=True, which="major", alpha=0.25)
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(fontsize=8, frameon=False)
+            axes.legend(fontsize=8, framealpha=1, edgecolor="none")
     figure.savefig(path, metadata={"Date": None})
 
 
@@ -290,7 +290,8 @@ def _draw_growth(lines: list[Line], axes: Any) -> None:
     for number, ((name, values), colour) in enumerate(zip(curves.items(), (OURS, COLOURS[1]), strict=True)):
         axes.plot(rows, values, "o-", color=colour, label=name)
         if ends is not None:
-            axes.plot([rows[-1], BILLION], [values[-1], ends[number]], ":", color=colour, label="extrapolated")
+            label = None if number else "extrapolated"
+            axes.plot([rows[-1], BILLION], [values[-1], ends[number]], ":", color=colour, label=label)
     axes.set(title="a table of 10 columns in Parquet", xlabel="rows", xscale="log", yscale="log")
 
 
