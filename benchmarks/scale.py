@@ -1,6 +1,7 @@
 """What verbs cost beside their arithmetic, files beside reading them, clusters beside scikit-learn, and how all grows.
 
-    python benchmarks/scale.py [verbs files clusters growth parties] [--large] [--data FOLDER] [--out FILE] [--again]
+    python benchmarks/scale.py [verbs compact files clusters growth parties] [--large] [--again]
+                               [--data FOLDER] [--out FILE]
 
 Without names it is all of them, under a quarter of an hour on two cores; `--large` has what takes hours as well. Lines
 go to a file; a case that stands there is not measured again unless it is told `--again`. `scripts/scale_page.py FILE`
@@ -14,7 +15,7 @@ import time
 import warnings
 from pathlib import Path
 
-BENCHES = ("verbs", "files", "clusters", "growth", "parties")
+BENCHES = ("verbs", "compact", "files", "clusters", "growth", "parties")
 
 
 def main() -> None:
@@ -35,7 +36,7 @@ def main() -> None:
     warnings.simplefilter("ignore")  # of few rows, what is shown, and solvers that stop early: none is the matter here
     for name in options.benches or BENCHES:
         started, bench = time.perf_counter(), importlib.import_module(name)
-        more = {"data": options.data} if name == "clusters" else {}
+        more = {"data": options.data} if name in ("compact", "clusters") else {}
         bench.measure(store, large=options.large, **more)
         print(f"{name}: {time.perf_counter() - started:.0f} s\n", flush=True)
     print(f"Stored in {options.out}. `python scripts/scale_page.py {options.out}` draws the page from it.")

@@ -188,6 +188,7 @@ BARS = (
     Bar("regression fit over `LinearRegression` of all rows", 1, OVER("LinearRegression", "regression fit")),
     Bar("k-means fit over `KMeans(n_init=1)` of all rows", 1, OVER(ONE_START, "k-means fit")),
     Bar("`CompactCentral` over `Central`", 3, OVER("Central", "compact fit, scores cached")),
+    Bar("`CompactCentral` over `Central`, real tables", 3, factors("compact", "ours", "Central", "compact fit")),
     Bar("100 parties over 3, in one process", 40, hundred_parties),
     Bar("100 parties on loopback: over linear growth", 1, over_linear),
     Bar("regression scores over their arithmetic", 1.3, OVER("bare", "regression scores")),

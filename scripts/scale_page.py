@@ -114,6 +114,17 @@ def reports(lines: list[Line]) -> str:
     return _table(heads, rows)
 
 
+def compact(lines: list[Line]) -> str:
+    """Lay out fits on rounded rows of real tables."""
+    rows = []
+    for line in of(lines, "compact"):
+        seconds = (_cell(line["seconds"].get(name), " s") for name in ("ours", "Central"))
+        rows.append(
+            (line["case"]["table"], str(line["features"]), *seconds, _cell(factor(line, "ours", "Central"), " x"))
+        )
+    return _table(("table", "features", "`CompactCentral`", "`Central`", "over `Central`"), rows)
+
+
 def files(lines: list[Line]) -> str:
     """Lay out works on files beside reading them."""
     rows = []
@@ -233,7 +244,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: tuple[int,
 
 TABLES = {
     each.__name__: each
-    for each in (machine, bars, verbs, wide, fits, reports, files, clusters, growth, here, loopback, refused)
+    for each in (machine, bars, verbs, wide, fits, reports, compact, files, clusters, growth, here, loopback, refused)
 }
 
 
