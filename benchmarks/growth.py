@@ -7,6 +7,7 @@ far. The parties share the process, so a party alone holds no more than that.
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import files
 import made_up
@@ -17,11 +18,14 @@ import colonnade as cn
 SIZES, LARGE_SIZES, COLUMNS = [100_000, 1_000_000, 10_000_000], [20_000_000, 100_000_000], 10
 
 
+TASKS: dict[str, Any] = {"regression": files.TASK, "k-means, k = 10": cn.KMeans(n_clusters=10)}
+
+
 class Steps:
     """A whole job, step by step."""
 
-    def __init__(self, paths: list[str]) -> None:
-        self._paths = paths
+    def __init__(self, paths: list[str], task: str) -> None:
+        self._paths, self._task = paths, TASKS[task]
 
     def open(self) -> None:
         """Open the files, and let the parties meet."""
@@ -29,7 +33,7 @@ class Steps:
 
     def fit(self) -> None:
         """Score, draw and learn."""
-        self._run = self._federation.fit(files.TASK, sampler=files.SAMPLER)
+        self._run = self._federation.fit(self._task, sampler=files.SAMPLER)
 
     def evaluate(self) -> None:
         """Count the model's cost on all rows."""
@@ -40,10 +44,10 @@ class Steps:
         self._federation.predict(self._run.model)
 
 
-def does(paths: list[str], small: list[str]) -> Line:
+def does(paths: list[str], small: list[str], task: str) -> Line:
     """Take all steps that are not refused; with small tables before it, so that all is imported."""
     files.fit(small, f"{small[0]}-run")
-    job, peaks, refused = Steps(paths), dict[str, int](), dict[str, str]()
+    job, peaks, refused = Steps(paths, task), dict[str, int](), dict[str, str]()
     taken, clock = dict[str, float](), dict[str, float]()
     for step in ("open", "fit", "evaluate", "predict"):
         try:
@@ -60,15 +64,14 @@ def does(paths: list[str], small: list[str]) -> Line:
 def measure(store: Store, *, large: bool) -> None:
     """Let a process of its own do it, for each number of rows."""
     for n_rows in SIZES + LARGE_SIZES * large:
-        case = {"bench": "growth", "rows": n_rows, "columns": COLUMNS}
-        store.fill(case, partial(_of_rows, store, n_rows))
-
-
-def _of_rows(store: Store, n_rows: int) -> Line:
-    with store.scratch(made_up.n_bytes(n_rows, COLUMNS)) as folder, store.scratch() as scratch:
-        paths = made_up.write_parties(Path(folder), n_rows, COLUMNS)
-        small = made_up.write_parties(Path(scratch), 1000, COLUMNS)
-        return in_child(__file__, {"paths": paths, "small": small})
+        cases = {task: {"bench": "growth", "task": task, "rows": n_rows, "columns": COLUMNS} for task in TASKS}
+        if not any(map(store.lacks, cases.values())):
+            continue
+        with store.scratch(made_up.n_bytes(n_rows, COLUMNS)) as folder, store.scratch() as scratch:
+            paths = made_up.write_parties(Path(folder), n_rows, COLUMNS)
+            small = made_up.write_parties(Path(scratch), 1000, COLUMNS)
+            for task, case in cases.items():
+                store.fill(case, partial(in_child, __file__, {"paths": paths, "small": small, "task": task}))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What verbs cost beside their arithmetic, files beside reading them, clusters beside scikit-learn, and how all grows.
 
-    python benchmarks/scale.py [verbs compact files clusters growth parties] [--large] [--again]
-                               [--data FOLDER] [--out FILE]
+    python benchmarks/scale.py [verbs compact strata files clusters growth parties]
+                               [--large] [--again] [--data FOLDER] [--out FILE]
 
 Without names it is all of them, under a quarter of an hour on two cores; `--large` has what takes hours as well. Lines
 go to a file; a case that stands there is not measured again unless it is told `--again`. `scripts/scale_page.py FILE`
@@ -15,7 +15,8 @@ import time
 import warnings
 from pathlib import Path
 
-BENCHES = ("verbs", "compact", "files", "clusters", "growth", "parties")
+BENCHES = ("verbs", "compact", "strata", "files", "clusters", "growth", "parties")
+ON_REAL_TABLES = ("compact", "strata", "clusters")
 
 
 def main() -> None:
@@ -36,7 +37,7 @@ def main() -> None:
     warnings.simplefilter("ignore")  # of few rows, what is shown, and solvers that stop early: none is the matter here
     for name in options.benches or BENCHES:
         started, bench = time.perf_counter(), importlib.import_module(name)
-        more = {"data": options.data} if name in ("compact", "clusters") else {}
+        more = {"data": options.data} if name in ON_REAL_TABLES else {}
         bench.measure(store, large=options.large, **more)
         print(f"{name}: {time.perf_counter() - started:.0f} s\n", flush=True)
     print(f"Stored in {options.out}. `python scripts/scale_page.py {options.out}` draws the page from it.")

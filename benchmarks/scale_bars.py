@@ -18,6 +18,7 @@ ARITHMETIC = {
     "classification predict": "bare chances",
     "classification evaluate": "bare report",
     "compact fit, scores cached": "Central",
+    "committed draw, scores cached": "plain",
 }
 
 
@@ -148,7 +149,7 @@ def peaks(n_rows: int) -> Callable[[list[Line]], Found]:
     def found(lines: list[Line]) -> Found:
         for line in of(lines, "growth", rows=n_rows):
             if "peaks" in line and "refused" not in line:
-                yield f"{count(n_rows)} rows", line["peak MB"] / 1000
+                yield place(line), line["peak MB"] / 1000
 
     return found
 
@@ -182,6 +183,12 @@ def refusals(lines: list[Line]) -> Found:
         yield "all benchmarks", float(len(found))
 
 
+def strata(lines: list[Line]) -> Found:
+    """Compare the excess of draws by classes of scores with that of draws by sorted scores."""
+    for line in of(lines, "strata"):
+        yield line["case"]["table"], line["mean"]["classes"] / line["mean"]["sorted"]
+
+
 APPLIED = [f"{model} {verb}" for model in MODELS for verb in ("predict", "evaluate")]
 OVER = partial(factors, "verbs", "ours")
 BARS = (
@@ -194,6 +201,7 @@ BARS = (
     Bar("regression scores over their arithmetic", 1.3, OVER("bare", "regression scores")),
     Bar("regression scores over reading the files twice", 2, of_files("scores", other="pyarrow")),
     Bar("the draw, scores cached, over the scores", 1, OVER("scores", "regression draw, scores cached")),
+    Bar("excess of draws by classes over sorted strata", 1.05, strata),
     Bar("`predict`, `evaluate` over their bare arithmetic", 3, over_arithmetic),
     Bar("k-means scores over one assignment pass", 3, OVER("bare", "k-means scores")),
     Bar("k-means scores of Covertype and of files over that pass", 3, factors("clusters", "ours", "bare", "scores")),
@@ -204,5 +212,5 @@ BARS = (
     Bar("2e7 x 10 in Parquet: fit, evaluate, predict", 1.2, peaks(20_000_000), unit=" GB"),
     Bar("one core over both, from files", 1.6, cores, at_least=True),
     Bar("reading a file over pyarrow's reading it", 1.5, of_files("blocks", other="pyarrow")),
-    Bar("works refused for their number of rows, or for memory", 0, refusals, unit=""),
+    Bar("of these benchmarks, refused for rows or memory", 0, refusals, unit=""),
 )

@@ -32,6 +32,7 @@ REPEATS, BUDGET, PATIENCE = 9, 2.0, 10.0
 # What a child may take of the machine's memory: work that needs more is refused, and the machine goes on.
 MEMORY_SHARE = 0.7
 REFUSALS = (cn.ColonnadeError, MemoryError)
+HERE = Path(__file__).parent
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
@@ -63,7 +64,7 @@ class Store:
             found = measure()
         except REFUSALS as error:
             found = {"seconds": {}, "refused": {"ours": _said(error)}}
-        self._lines[_key(case)] = {"case": case, **found}
+        self._lines[_key(case)] = {"case": case, "by": taken_by(), **found}
         self._new.add(_key(case))
         self._write()
         print(f"{', '.join(f'{value:,}' if isinstance(value, int) else value for value in case.values())}:", end=" ")
@@ -100,8 +101,16 @@ def machine() -> Line:
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         **{name: number for name in PACKAGES if (number := _version(name))},
-        "OpenBLAS kernels for": _blas(),
     }
+
+
+def taken_by() -> Line:
+    """Say by which code and when a line is taken: a file may have lines of several versions."""
+    git = shutil.which("git")
+    command = [git or "git", "describe", "--always", "--dirty"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=HERE) if git else None  # noqa: S603
+    commit = found.stdout.strip() if found is not None and not found.returncode else "no checkout"
+    return {"commit": commit, "kernels": _blas(), "date": time.strftime("%Y-%m-%d", time.gmtime())}
 
 
 def _blas() -> str:

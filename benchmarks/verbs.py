@@ -21,7 +21,7 @@ import colonnade as cn
 from colonnade.kernels.arrays import Flags, Floats
 
 SHAPES = [(100_000, 10), (1_000_000, 10), (100_000, 30), (100_000, 100), (100_000, 300)]
-LARGE_SHAPES = [(10_000_000, 10)]
+LARGE_SHAPES = [(1_000_000, 30), (1_000_000, 100), (1_000_000, 300), (10_000_000, 10), (10_000_000, 30)]
 SIZE, K, BLOCK_ROWS = 2000, 10, 16_384
 REGRESSION, CLASSES = cn.Regression(), cn.Classification()
 CLUSTERS = cn.KMeans(n_clusters=K, n_starts=1)
@@ -165,6 +165,15 @@ def regression_draw(work: Work) -> Contenders:
     return {"ours": lambda: federation.coreset(REGRESSION, SAMPLER)} | beside_draws(work)
 
 
+def committed_draw(work: Work) -> Contenders:
+    """Agree on one likewise, so that nobody can bend it: every score is hashed."""
+    federation, committed = work.met, cn.ImportanceSampling(size=SIZE, draws="committed")
+    return {
+        "ours": lambda: federation.coreset(REGRESSION, committed),
+        "plain": lambda: federation.coreset(REGRESSION, SAMPLER),
+    }
+
+
 def regression_fit_again(work: Work) -> Contenders:
     """Fit likewise: the draw, and the solver on what was drawn."""
     federation = work.met
@@ -248,6 +257,7 @@ VERBS: dict[str, Callable[[Work], Contenders]] = {
     "regression scores": regression_scores,
     "regression fit": regression_fit,
     "regression draw, scores cached": regression_draw,
+    "committed draw, scores cached": committed_draw,
     "regression fit, scores cached": regression_fit_again,
     "compact fit, scores cached": compact_fit,
     "regression predict": applied("predict", REGRESSION),

@@ -8,6 +8,7 @@ Everything comes from the stored lines; the text around the tables is left alone
 import json
 import runpy
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ WHOLE_FITS = {
     "k-means fit": "KMeans, 1 start",
 }
 STEPS = ("open", "fit", "evaluate", "predict")
+TASKS = ("regression", "k-means, k = 10")
 
 Line = dict[str, Any]
 
@@ -52,7 +54,18 @@ def machine(lines: list[Line]) -> str:
     """Describe the machine."""
     found = dict(next(line["machine"] for line in lines if "machine" in line))
     kind = f"{found.pop('processor')}, {found.pop('cores')} cores, {found.pop('memory GB')} GB, {found.pop('system')}"
-    return f"{kind}; {', '.join(f'{name} {number}' for name, number in found.items())}."
+    return f"{kind}; {', '.join(f'{name} {number}' for name, number in found.items())}. {versions(lines)}."
+
+
+def versions(lines: list[Line]) -> str:
+    """Say how many lines are of which code, BLAS kernels and day; starts that were added up are of their line's."""
+    counts = Counter(tuple(line["by"].values()) for line in lines if "by" in line)
+    counted = [
+        f"{number} of commit {commit}, OpenBLAS kernels for {kernels}, {date}"
+        for (commit, kernels, date), number in counts.items()
+    ]
+    older = sum("by" not in line for line in lines if "case" in line)
+    return f"Lines: {'; '.join([*counted, *([f'{older} older'] if older else [])])}"
 
 
 def verbs(lines: list[Line]) -> str:
@@ -77,7 +90,7 @@ def _by(size: str, lines: list[Line]) -> str:
 
 
 def _seconds_and_factor(line: Line) -> tuple[str, str]:
-    return _cell(line["seconds"].get("ours"), " s") or "refused", _cell(_over_bare(line), " x")
+    return _seconds(line, "ours") or "refused", _cell(_over_bare(line), " x")
 
 
 def _over_bare(line: Line) -> float | None:
@@ -92,9 +105,9 @@ def fits(lines: list[Line]) -> str:
         for line in of(lines, "verbs", work=work):
             case, times = line["case"], line["seconds"]
             others = [name for name in times if name not in ("ours", "bare")]
-            beside = ", ".join(f"{name} {_number(times[name])} s" for name in others)
+            beside = ", ".join(f"{name} {_seconds(line, name)}" for name in others)
             ratio = factor(line, "ours", WHOLE_FITS[work])
-            shape = (work, count(case["rows"]), str(case["columns"]), _cell(times.get("ours"), " s"))
+            shape = (work, count(case["rows"]), str(case["columns"]), _seconds(line, "ours"))
             rows.append((*shape, beside, WHOLE_FITS[work], _cell(ratio, " x")))
     return _table(("fit", "rows", "columns", "ours", "beside it", "ours over", ""), rows, left=(0, 4, 5))
 
@@ -104,10 +117,10 @@ def reports(lines: list[Line]) -> str:
     rows = []
     for work in ("classification predict", "classification evaluate"):
         for line in of(lines, "verbs", work=work):
-            case, times, other = line["case"], line["seconds"], "log_loss, roc_auc_score"
+            case, other = line["case"], "log_loss, roc_auc_score"
             names = ("bare", ARITHMETIC[work], other)
             over = [_cell(factor(line, "ours", name), " x") for name in names]
-            seconds = [_cell(times.get(name), " s") for name in ("ours", *names)]
+            seconds = [_seconds(line, name) for name in ("ours", *names)]
             rows.append((work, count(case["rows"]), str(case["columns"]), *seconds, *over))
     others = ("the product", "its arithmetic", "scikit-learn's")
     heads = ("work", "rows", "columns", "ours", *others, *(f"over {each}" for each in others))
@@ -123,6 +136,21 @@ def compact(lines: list[Line]) -> str:
             (line["case"]["table"], str(line["features"]), *seconds, _cell(factor(line, "ours", "Central"), " x"))
         )
     return _table(("table", "features", "`CompactCentral`", "`Central`", "over `Central`"), rows)
+
+
+def strata(lines: list[Line]) -> str:
+    """Lay out what draws by classes of scores lose to those by sorted scores."""
+    rows = []
+    for line in of(lines, "strata"):
+        mean, error = line["mean"], line["error"]
+        cells = [f"{100 * mean[arm]:.3g} ± {100 * error[arm]:.2g} %" for arm in ("classes", "sorted", "independent")]
+        rows.append((line["case"]["table"], *cells, f"{mean['classes'] / mean['sorted']:.3f} ± {_of_ratio(line):.3f}"))
+    return _table(("table", "by classes", "by sorted scores", "independent", "classes over sorted"), rows)
+
+
+def _of_ratio(line: Line) -> float:
+    relative = [line["error"][arm] / line["mean"][arm] for arm in ("classes", "sorted")]
+    return float(line["mean"]["classes"] / line["mean"]["sorted"] * (relative[0] ** 2 + relative[1] ** 2) ** 0.5)
 
 
 def files(lines: list[Line]) -> str:
@@ -151,9 +179,9 @@ def clusters(lines: list[Line]) -> str:
     for line in of(lines, "clusters"):
         case = line["case"]
         kind = f"{case['table']}, {count(case['rows'])} rows, k = {case['k']}"
-        for name, seconds in line["seconds"].items():
+        for name in line["seconds"]:
             cost = line.get("cost", {}).get(name)
-            cells = (_cell(seconds, " s"), _cell(factor(line, "ours", name), " x"), f"{cost:.4f}" if cost else "")
+            cells = (_seconds(line, name), _cell(factor(line, "ours", name), " x"), f"{cost:.4f}" if cost else "")
             rows.append((kind, case["work"], name, *cells))
     return _table(("table", "work", "who", "seconds", "ours over it", "local cost"), rows, left=(0, 1, 2))
 
@@ -162,23 +190,25 @@ def growth(lines: list[Line]) -> str:
     """Lay out seconds and memory by rows, and where a billion rows would stand."""
     rows = []
     for line in of(lines, "growth"):
-        seconds, peaks = line.get("seconds", {}), line.get("peaks", {})
+        task, seconds, peaks = line["case"]["task"], line.get("seconds", {}), line.get("peaks", {})
         cells = [_cell(seconds.get(step), " s") or "refused" for step in STEPS]
         cells.append(_cell(sum(line.get("clock", {}).values()) or None, " s"))
-        rows.append((count(line["case"]["rows"]), *cells, _cell(max(peaks.values(), default=None), " MB")))
-    if (reached := billion(lines)) is not None:
-        seconds, clock, peak = reached
-        cells = [*(_cell(seconds[step], " s") for step in STEPS), _cell(sum(clock.values()), " s")]
-        rows.append((f"{count(BILLION)}, **extrapolated**", *cells, _cell(peak, " MB")))
-    return _table(("rows", *STEPS, "all, by the clock", "peak of the process"), rows)
+        rows.append((task, count(line["case"]["rows"]), *cells, _cell(max(peaks.values(), default=None), " MB")))
+    for task in TASKS:
+        if (reached := billion(lines, task)) is not None:
+            seconds, clock, peak = reached
+            cells = [*(_cell(seconds[step], " s") for step in STEPS), _cell(sum(clock.values()), " s")]
+            rows.append((task, f"{count(BILLION)}, **extrapolated**", *cells, _cell(peak, " MB")))
+    heads = ("task", "rows", *STEPS, "all, by the clock", "peak of the process")
+    return _table(heads, sorted(rows, key=lambda row: TASKS.index(row[0])))
 
 
-def billion(lines: list[Line]) -> tuple[dict[str, float], dict[str, float], float] | None:
+def billion(lines: list[Line], task: str) -> tuple[dict[str, float], dict[str, float], float] | None:
     """Draw a straight line through the two largest tables that were done whole, to a billion rows.
 
     Of smaller tables scores are kept, or they are held in memory altogether: they say nothing of a billion rows.
     """
-    found = [line for line in of(lines, "growth") if line["case"]["rows"] >= UNKEPT_ROWS]
+    found = [line for line in of(lines, "growth", task=task) if line["case"]["rows"] >= UNKEPT_ROWS]
     whole = [line for line in found if "refused" not in line]
     if len(whole) < 2:
         return None
@@ -229,6 +259,11 @@ def refused(lines: list[Line]) -> str:
     return "\n".join(found) or "Nothing was refused."
 
 
+def _seconds(line: Line, name: str) -> str:
+    """Write the seconds of a contender; with a star where it ran once."""
+    return _cell(line["seconds"].get(name), " s") + ("*" if line.get("repeats", {}).get(name) == 1 else "")
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
@@ -244,7 +279,22 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], left: tuple[int,
 
 TABLES = {
     each.__name__: each
-    for each in (machine, bars, verbs, wide, fits, reports, compact, files, clusters, growth, here, loopback, refused)
+    for each in (
+        machine,
+        bars,
+        verbs,
+        wide,
+        fits,
+        reports,
+        compact,
+        strata,
+        files,
+        clusters,
+        growth,
+        here,
+        loopback,
+        refused,
+    )
 }
 
 
@@ -289,10 +339,10 @@ def _draw_fits(lines: list[Line], axes: Any) -> None:
 
 
 def _draw_growth(lines: list[Line], axes: Any) -> None:
-    found = [line for line in of(lines, "growth") if "refused" not in line]
+    found = [line for line in of(lines, "growth", task=TASKS[0]) if "refused" not in line]
     if not found:
         return
-    rows, reached = [line["case"]["rows"] for line in found], billion(lines)
+    rows, reached = [line["case"]["rows"] for line in found], billion(lines, TASKS[0])
     curves = {
         "seconds: open, fit, evaluate, predict": [sum(line["seconds"].values()) for line in found],
         "peak of memory, GB": [line["peak MB"] / 1000 for line in found],
@@ -303,7 +353,7 @@ def _draw_growth(lines: list[Line], axes: Any) -> None:
         if ends is not None:
             label = None if number else "extrapolated"
             axes.plot([rows[-1], BILLION], [values[-1], ends[number]], ":", color=colour, label=label)
-    axes.set(title="a table of 10 columns in Parquet", xlabel="rows", xscale="log", yscale="log")
+    axes.set(title="a regression of 10 columns in Parquet", xlabel="rows", xscale="log", yscale="log")
 
 
 def _draw_parties(lines: list[Line], axes: Any) -> None:
