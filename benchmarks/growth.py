@@ -46,7 +46,9 @@ class Steps:
 
 def does(paths: list[str], small: list[str], task: str) -> Line:
     """Take all steps that are not refused; with small tables before it, so that all is imported."""
-    files.fit(small, f"{small[0]}-run")
+    first = Steps(small, task)
+    first.open()
+    first.fit()
     job, peaks, refused = Steps(paths, task), dict[str, int](), dict[str, str]()
     taken, clock = dict[str, float](), dict[str, float]()
     for step in ("open", "fit", "evaluate", "predict"):
