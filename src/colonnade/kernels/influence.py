@@ -21,6 +21,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.dependence import unit_basis
+from colonnade.kernels.draws import similar
 from colonnade.kernels.linear import LinearProblem
 
 BLOCK_ROWS = 8192
@@ -256,10 +257,10 @@ def spread_of_draw(
 def _about_neighbours(influences: Floats, weights: Floats) -> Floats:
     """Take off each influence, (m, p), the mean of those next to it: what strata share does not vary.
 
-    A party lays rows out by classes of its own scores, a factor of 2 wide, and by number there; weights are 1 over the
-    sum of all parties': neighbours by classes of these, and by number, share a part of that.
+    A party lays rows out by classes of its own scores, and by number there; weights are 1 over the sum of all parties':
+    neighbours by classes of these, and by number, share a part of that.
     """
-    order, m = np.argsort(np.frexp(weights)[1], kind="stable"), len(weights)
+    order, m = np.argsort(similar(weights), kind="stable"), len(weights)
     sums = np.vstack([np.zeros((1, influences.shape[1])), np.cumsum(influences[order], axis=0)])
     places = np.arange(m)
     first, end = np.maximum(places - NEIGHBOURS, 0), np.minimum(places + NEIGHBOURS + 1, m)

@@ -6,7 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.draws import draw_by_scores, draw_evenly, draw_evenly_distinct, even_factor, most_copies
+from colonnade.kernels.draws import (
+    draw_by_scores,
+    draw_evenly,
+    draw_evenly_distinct,
+    even_factor,
+    most_copies,
+    similar,
+)
 from colonnade.kernels.per_row import numbers_in
 
 SCORES = st.lists(st.just(0.0) | st.floats(1e-300, 1e6), min_size=1, max_size=50).filter(lambda scores: sum(scores) > 0)
@@ -78,9 +85,9 @@ def test_every_row_is_expected_as_often_as_its_score_says_and_never_more_unevenl
 def line_of(scores: Floats) -> Rows:
     """Order rows as stratified draws lay them: by the class of their scores, and as they are inside a class.
 
-    A class is from a power of 2 up to the next one.
+    Of classes there are four from each power of 2 up to the next one.
     """
-    order: Rows = np.argsort(np.frexp(scores)[1], kind="stable")
+    order: Rows = np.argsort(similar(scores), kind="stable")
     return order
 
 
@@ -102,7 +109,13 @@ def test_each_stratum_of_similar_scores_has_one_draw() -> None:
     rows = drawn_by(scores, 20, 2, stratified=True)
     assert_each_stratum_has_one_draw(scores, rows)
     assert max(np.diff(scores[line_of(scores)])) > 0 > min(np.diff(scores[line_of(scores)])), "they are not sorted"
-    assert (np.diff(np.frexp(scores[line_of(scores)])[1]) >= 0).all(), "but their classes are"
+    assert (np.diff(similar(scores[line_of(scores)])) >= 0).all(), "but their classes are"
+
+
+def test_there_are_four_classes_from_a_power_of_2_to_the_next() -> None:
+    numbers = np.array([0.0, 1.0, 1.24, 1.25, 1.5, 1.75, 1.99, 2.0, 3.0, 2.0**61 * 1.99])
+    assert (similar(numbers)[1:] - similar(numbers)[1]).tolist() == [0, 0, 1, 2, 3, 3, 4, 6, 247]
+    assert similar(numbers)[0] < similar(numbers)[1]
 
 
 @given(SCORES, st.integers(1, 60), st.integers(0, 2**32))
