@@ -24,11 +24,7 @@ Seed = Annotated[int, msgspec.Meta(ge=0)]
 
 def digest(*parts: bytes) -> bytes:
     """Hash parts to 32 bytes so that no two lists of parts have one text: each is preceded by its length."""
-    hashed = hashlib.sha256()
-    for part in parts:
-        hashed.update(len(part).to_bytes(8, "little"))
-        hashed.update(part)
-    return hashed.digest()
+    return hashlib.sha256(_text(*parts)).digest()
 
 
 class SignedRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
