@@ -116,7 +116,7 @@ def all_drawn(drawn: Sequence[Rows], n_rows: int) -> Rows:
 
 def _text(*parts: bytes) -> bytes:
     """Write parts one after another, as `digest` hashes them."""
-    return b"".join([_length(part) + part for part in parts])
+    return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
 
 
 def _length(part: bytes) -> bytes:

@@ -56,8 +56,9 @@ class Codec:
 
     def sizes(self, messages: Sequence[Message]) -> list[int]:
         """Count the bytes that `encode` gives, without making them: of arrays only whole numbers are encoded, once."""
-        sizes = list(map(_Measure().size, messages))
-        for message, size in zip(messages, sizes, strict=True):
+        measure, sizes = _Measure(), []
+        for message in messages:
+            sizes.append(size := measure.size(message))
             self._check_size(message, size)
         return sizes
 
