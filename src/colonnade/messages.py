@@ -75,7 +75,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     def facts(self) -> tuple[str, int, tuple[str, ...], tuple[int, ...]]:
         """Give what the ledger writes of it: its kind, its units, what it reveals, and in how many numbers each."""
         units = self.units()
-        told = self.numbers_told(units)
+        told = self.numbers_told(units) if _telling(type(self)) else {}
         return type(self).__name__, units, tuple(map(str, told)), tuple(told.values())
 
     def units(self) -> int:
@@ -102,6 +102,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
             plain[reveals] = plain.get(reveals, 0) + _numbers(value)
             if isinstance(value, CODED):
                 coded.append(reveals)
+        if not coded:
+            return plain
         total = sum(plain.values())
         return plain | {each: max(units - total + plain[each], self.coded_rows()) for each in coded}
 
