@@ -6,7 +6,7 @@ party builds samplers and solvers of the sheet's options itself, so they are che
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -70,7 +70,6 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
     sampler = what.get("sampler") if source is None or isinstance(source, Coreset) else source
     model: Model[Any] | None = what.get("model")
     chosen, size = _chosen_and_size(what.get("rows", what.get("pilot")))
-    draws = (Seeds.of(np.random.default_rng([seed, k]), len(roster.cards)) for k in STREAMS.get(verb, USUAL_STREAMS))
     return JobSheet(
         verb=verb,
         parties=tuple(map(sheet_party, roster.cards)),
@@ -82,7 +81,7 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         solver=words_of(what.get("solver")),
         split=words_of(what.get("split")),
         seed=shared_seed(seed),
-        draws=tuple(DrawSeeds(each.shared, each.digests(roster.names)) for each in draws),
+        draws=tuple(_draw_seeds(seed, stream, roster.names) for stream in STREAMS.get(verb, USUAL_STREAMS)),
         coreset=None if coreset is None else (_digest_of_rows(coreset), len(coreset)),
         model=None if model is None else tuple(map(model_digest, model.parts(roster).values())),
         chosen=chosen,
@@ -92,6 +91,12 @@ def sheet_of(verb: str, what: What, roster: Roster, run_by: str | None) -> JobSh
         branches=what.get("branches"),
         options=what.get("options", {}) | (_of_model(model) if verb == "evaluate" else {}),
     )
+
+
+@lru_cache(maxsize=64)  # a generator takes as long to make as all the rest of a sheet
+def _draw_seeds(seed: int, stream: int, parties: tuple[str, ...]) -> DrawSeeds:
+    seeds = Seeds.of(np.random.default_rng([seed, stream]), len(parties))
+    return DrawSeeds(seeds.shared, seeds.digests(parties))
 
 
 def _digest_of_rows(coreset: Coreset) -> bytes:

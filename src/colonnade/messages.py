@@ -41,6 +41,8 @@ class Reveals(StrEnum):
     LEVELS = "levels"
 
 
+# What holds numbers in another form than an array.
+CODED = (bytes, tuple, msgspec.Struct)
 # Seeds, options, hello and control fields cost bytes but none of the paper's units.
 UNCOUNTED = frozenset({Reveals.NOTHING, Reveals.SCHEMA})
 
@@ -73,10 +75,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
     def facts(self) -> tuple[str, int, tuple[str, ...], tuple[int, ...]]:
         """Give what the ledger writes of it: its kind, its units, what it reveals, and in how many numbers each."""
         units = self.units()
-        if not _telling(type(self)):
-            return type(self).__name__, units, (), ()
-        told = self.numbers_told(units)
-        return type(self).__name__, units, tuple([reveals.value for reveals in told]), tuple(told.values())
+        told = self.numbers_told(units) if _telling(type(self)) else {}
+        return type(self).__name__, units, tuple(map(str, told)), tuple(told.values())
 
     def units(self) -> int:
         """Count the numbers carried: the paper's measure of communication (section 2)."""
@@ -91,19 +91,21 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True, forbid_unk
 
         Where a field is coded, they are what all others leave of the message's units, or the rows that it is of.
         """
-        told, coded = dict[Reveals, int](), set[Reveals]()
+        plain: dict[Reveals, int] = {}
+        coded: list[Reveals] = []
         for name, reveals in _telling(type(self)):
-            value = getattr(self, name)
-            if value is not None:
-                is_counted = reveals not in UNCOUNTED
-                told[reveals] = told.get(reveals, 0) + (_numbers(value) if is_counted else 0)
-                if is_counted and isinstance(value, bytes | tuple | msgspec.Struct):
-                    coded.add(reveals)
-        plain = dict(told)
-        for reveals in coded:
-            others = sum(count for other, count in plain.items() if other is not reveals)
-            told[reveals] = max(units - others, self.coded_rows())
-        return told
+            if (value := getattr(self, name)) is None:
+                continue
+            if reveals in UNCOUNTED:
+                plain[reveals] = 0
+                continue
+            plain[reveals] = plain.get(reveals, 0) + _numbers(value)
+            if isinstance(value, CODED):
+                coded.append(reveals)
+        if not coded:
+            return plain
+        total = sum(plain.values())
+        return plain | {each: max(units - total + plain[each], self.coded_rows()) for each in coded}
 
     def passes_on(self) -> tuple[Reveals, ...]:
         """Name what another than the receiver learns with the help of this message; an owner's policy counts it too."""
@@ -153,7 +155,7 @@ def _declared(kind: type[Message], name: str, hint: object) -> Reveals:
 def _numbers(value: object) -> int:
     if isinstance(value, np.ndarray):
         return value.size
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return 1
     if isinstance(value, msgspec.Struct):  # a signed column
         return sum(each.size for each in msgspec.structs.astuple(value) if isinstance(each, np.ndarray))

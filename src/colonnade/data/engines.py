@@ -71,14 +71,13 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
 
     Items are taken one after another by the caller's thread, and no more of them than are in flight.
     """
-    n_threads = n_cores()
+    n_threads = 1 if isinstance(items, Sized) and len(items) < 2 else n_cores()
     with one_thread_each():
         # Work that has work done would wait for threads that wait for it.
-        is_within = current_thread().name.startswith(THREADS)
-        if n_threads == 1 or is_within or (isinstance(items, Sized) and len(items) < 2):
+        if n_threads == 1 or current_thread().name.startswith(THREADS):
             yield from map(work, items)
-            return
-        yield from _in_order(_threads(os.getpid(), n_threads, THREADS), work, items, n_threads * IN_FLIGHT)
+        else:
+            yield from _in_order(_threads(os.getpid(), n_threads, THREADS), work, items, n_threads * IN_FLIGHT)
 
 
 Steps = Iterable[tuple[T, Sequence[Callable[[], object]]]]

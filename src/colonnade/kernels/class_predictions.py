@@ -63,7 +63,8 @@ def class_chances(logits: Floats, out: Floats | None = None) -> Floats:
     if logits.ndim == 1:
         for start in range(0, len(logits), ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
-            last = chances_of_last(logits[some], np.exp(-np.abs(logits[some])))
+            small = np.abs(logits[some])
+            last = chances_of_last(logits[some], np.exp(np.negative(small, out=small), out=small))
             chances[some, 1] = last
             np.subtract(1.0, last, out=chances[some, 0])
     else:

@@ -28,7 +28,9 @@ def probabilities(logits: Floats) -> Floats:
 def chances_of_last(logits: Floats, small: Floats) -> Floats:
     """Compute the chance of class 1, (m,), given exp(-|logit|): nothing overflows, nothing cancels."""
     # Not np.where: a processor does not guess signs.
-    return np.maximum(small, logits >= 0) / (1.0 + small)
+    chances = np.maximum(small, logits >= 0)
+    chances /= 1.0 + small
+    return chances
 
 
 def curvature(logits: Floats) -> Floats:

@@ -26,6 +26,7 @@ from colonnade.messages import MAX_MESSAGE_BYTES, MAX_NUMBERS, Message
 FLOAT_VECTOR, INT_VECTOR, FLOAT_MATRIX, BITS, ASCENDING, SMALL_INTS = 1, 2, 3, 4, 5, 6
 # Errors quote what was received; it can be of any length, and their text goes to logs.
 MAX_QUOTED = 200
+FLOATS = np.dtype(np.float64)
 DIMENSIONS = np.dtype("<u4")
 BIT_COUNT = np.dtype("<u8")
 # Short lists of row ids are kept coded: what a party drew is told to all others, in as many messages.
@@ -55,8 +56,9 @@ class Codec:
 
     def sizes(self, messages: Sequence[Message]) -> list[int]:
         """Count the bytes that `encode` gives, without making them: of arrays only whole numbers are encoded, once."""
-        sizes = list(map(_Measure().size, messages))
-        for message, size in zip(messages, sizes, strict=True):
+        measure, sizes = _Measure(), []
+        for message in messages:
+            sizes.append(size := measure.size(message))
             self._check_size(message, size)
         return sizes
 
@@ -114,10 +116,10 @@ class _Measure:
 
 def _length(value: object) -> int:
     """Count the bytes of an array's extension: it follows from the shape, but for whole numbers, which are coded."""
+    if isinstance(value, np.ndarray) and value.dtype == FLOATS and value.ndim in (1, 2):
+        return value.nbytes + (0 if value.ndim == 1 else 2 * DIMENSIONS.itemsize)
     if isinstance(value, np.ndarray) and value.dtype == np.bool_ and value.ndim == 1:
         return BIT_COUNT.itemsize + -(-len(value) // 8)
-    if isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim in (1, 2):
-        return value.size * value.itemsize + (0 if value.ndim == 1 else 2 * DIMENSIONS.itemsize)
     return memoryview(_pack_array(value).data).nbytes
 
 

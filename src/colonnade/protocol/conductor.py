@@ -71,12 +71,11 @@ class Conductor:
 
     def _record(self, phase: str, number: int, sent: list[tuple[str, str, Message]]) -> None:
         """Put messages on the ledger, each with its sender and receiver; none where one of them is too large."""
-        known = {id(message): message for _, _, message in sent}  # one that goes to many is looked at once
-        sizes = dict(zip(known, self._codec.sizes([*known.values()]), strict=True))
-        facts = {place: message.facts() for place, message in known.items()}
+        messages = [*dict.fromkeys(message for _, _, message in sent)]  # one that goes to many is looked at once
+        sizes = self._codec.sizes(messages)
+        found = {message: (size, message.facts()) for message, size in zip(messages, sizes, strict=True)}
         for sender, receiver, message in sent:
-            kind, units, reveals, numbers = facts[id(message)]
-            size = sizes[id(message)]
+            size, (kind, units, reveals, numbers) = found[message]
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))
 
 

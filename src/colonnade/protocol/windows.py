@@ -52,9 +52,11 @@ class Windows(Route):
     def after(self, request: Message) -> Route | None:
         """Expect the next window, if this is the one that was due."""
         for way in self.ways:
-            if way.kind is type(request) and self._due(way).after(request) is not None:
-                stop: int = request.window.stop  # type: ignore[attr-defined]  # all these kinds have one
-                return END if stop >= self.n_places else Windows(self.n_places, (way,), self.n_numbers, stop)
+            if way.after(request) is not None:
+                window: Window = request.window  # type: ignore[attr-defined]  # all these kinds have one
+                if self._next(window):
+                    stop = window.stop
+                    return END if stop >= self.n_places else Windows(self.n_places, (way,), self.n_numbers, stop)
         return None
 
     def next_asks(self) -> Iterator[Ask]:
@@ -62,7 +64,11 @@ class Windows(Route):
         return map(self._due, self.ways)
 
     def _due(self, way: Ask) -> Ask:
-        return Ask(way.kind, window=NextWindow(self.first, self.n_places, self.n_numbers), **way.fields)
+        return Ask(way.kind, window=self._next, **way.fields)
+
+    @property
+    def _next(self) -> NextWindow:
+        return NextWindow(self.first, self.n_places, self.n_numbers)
 
     asks = next_asks
 
