@@ -29,8 +29,9 @@ SMALLEST, LARGEST = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64)
 MOST_EXPONENT = 1023
 # Rows that share fewer steps than a total of so many bits has are laid out anew, by themselves.
 COARSE_BITS = 52
-# Classes of rows of similar score: four from each power of 2 to the next, by two bits of a float's fraction. One cost 11 %
-# more excess on soils than sorted scores, two 4 %; finer ones gain nothing (benchmarks/strata.py).
+# Classes of rows of similar score: four from each power of 2 to the next, by two bits of a float's fraction. With one
+# the excess was 11 % above that of sorted scores on soils, with two 4 %, with four 1 %; finer ones gain little elsewhere
+# (benchmarks/strata.py).
 N_CLASSES, FRACTION_BITS = 256, 50
 # Of so many rows it is kept where each lies on the line, 12 MB of it; of more it is found again, block by block.
 KEPT_PLACES = 1 << 20
@@ -329,7 +330,7 @@ def _classes(steps: Floats) -> Codes:
 
 
 def similar(numbers: Floats) -> Rows:
-    """Number the classes of non-negative numbers, ascending: four from each power of 2 to the next."""
+    """Tell the classes of non-negative numbers, ascending: four from each power of 2 to the next."""
     classes: Rows = np.ascontiguousarray(numbers).view(np.int64) >> FRACTION_BITS
     return classes
 
