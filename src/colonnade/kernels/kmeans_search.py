@@ -24,7 +24,7 @@ from colonnade.kernels.quick_lloyd import (
 from colonnade.kernels.tiles import TILE_ROWS, Coarse, rows_in
 
 # Rows that are searched: at least so many, and for each cluster; of more rows, some. So often.
-SEARCHED, FOR_EACH, SEARCHES = 4_000, 200, 3
+SEARCHED, FOR_EACH, SEARCHES = 4_000, 200, 4
 # Which search was best is judged on so many times the rows.
 JUDGED = 5
 # Iterations of a start, and of half a turn: which is better shows long before the end.
@@ -99,14 +99,14 @@ def _breathed(rows: Points, centers: Coarse, rng: np.random.Generator, known: fl
     """Add and give up centres in turn, fewer and fewer, as long as that gains, and until a known cost is met."""
     parts, failed = _running_cost(rows, centers), 0
     n_more = min(MORE, len(centers), rows.n_rows - len(centers))
-    while n_more and parts[-1] > 0:
+    while n_more and parts[-1] > 0 and not _alike(parts[-1], known):
         tried = _turn(rows, centers, parts, n_more, rng)
         tried_parts = _running_cost(rows, tried)
         failed += 1
         if tried_parts[-1] < parts[-1] * (1 - GAIN):
             centers, parts, failed = tried, tried_parts, 0
         if failed == PATIENCE:
-            n_more, failed = 0 if _alike(parts[-1], known) else n_more // 2, 0
+            n_more, failed = n_more // 2, 0
     return centers
 
 

@@ -95,8 +95,9 @@ def lloyd(points: Points, centers: Coarse, most: int, tolerance: float) -> Coars
             sums += np.add.reduce(parts, axis=0, dtype=np.float64)
         sums = sums.reshape(*centers.shape[:-1], -1)
         totals = sums[..., -1:]
-        moved = np.divide(sums[..., :-1], totals, out=centers.astype(np.float64), where=totals > 0)
-        centers, step = moved.astype(centers.dtype), np.square(moved - centers).sum(axis=(-2, -1)).max()
+        means = np.divide(sums[..., :-1], totals, out=centers.astype(np.float64), where=totals > 0)
+        moved = means.astype(centers.dtype)
+        centers, step = moved, float(np.square(moved - centers).sum())
         if step <= still:
             break
     return centers
@@ -118,7 +119,8 @@ def best_start(
     points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int, tolerance: float, *also: Coarse
 ) -> tuple[Coarse, float]:
     """Run a few iterations from some k-means++ starts, and from other centres; give those of least cost, and it."""
-    starts = np.stack([*_plus_plus(points, n_clusters, n_starts, rng), *also], dtype=points.tiles.dtype)
+    drawn_starts = _plus_plus(points, n_clusters, n_starts, rng) if n_starts else ()
+    starts = np.stack([*drawn_starts, *also], dtype=points.tiles.dtype)
     tried = lloyd(points, starts, most, tolerance)
     costs = squared_distances(points, tried) @ points.weights
     best = int(np.argmin(costs))
@@ -166,9 +168,14 @@ def _plus_plus(points: Points, n_clusters: int, n_starts: int, rng: np.random.Ge
 
 
 def _places(mass: Coarse, count: int, n_rows: int, rng: np.random.Generator) -> Rows:
-    """Draw so many places for each start by its masses, (t, starts, 256): those of the first, the second, ..."""
-    starts = mass.transpose(1, 0, 2).reshape(mass.shape[1], -1)
-    ends, points = starts.cumsum(axis=1, dtype=np.float64), rng.random((len(starts), count))
-    places = [own.searchsorted(own[-1] * each, side="right") for own, each in zip(ends, points, strict=True)]
-    found: Rows = np.concatenate(places)
-    return np.minimum(found, n_rows - 1)  # rounding may reach the end
+    """Draw so many places for each start by its masses, (t, starts, 256): those of the first, the second, ...
+
+    First where in a tile, by what all tiles have there, then the tile: sums one after another take longest.
+    """
+    ends = np.add.reduce(mass, axis=0, dtype=np.float64).cumsum(axis=1)
+    points = rng.random((2, len(ends), count))
+    within = [own.searchsorted(own[-1] * each, side="right") for own, each in zip(ends, points[0], strict=True)]
+    rows = np.minimum(within, TILE_ROWS - 1)  # rounding may reach the end
+    tiles = mass[:, np.arange(len(ends))[:, np.newaxis], rows].cumsum(axis=0, dtype=np.float64)
+    numbers = (tiles <= points[1] * tiles[-1]).sum(axis=0)
+    return np.minimum(numbers * TILE_ROWS + rows, n_rows - 1).reshape(-1)
