@@ -77,7 +77,7 @@ class CenterDistances:
             found[:] = (self.factors @ rows)[:, : len(features)]
         # Bounds the rounding of |x|^2, |c|^2, of all sums, and of the differences from the median.
         part = (2 * len(own) + 8) * float(np.finfo(np.float64).eps) / TOLERANCE
-        # Mostly all are told by the smallest of all, and else most by their own. Not "<": what is no number is lost too.
+        # Mostly the smallest of all tells, and else that of each row. Not "<": what is no number is lost as well.
         if found.min() >= part * (self.largest + squares.max()):
             return
         is_right = found.min(axis=0) >= part * (self.largest + squares)

@@ -122,7 +122,7 @@ def _compared_directly(X: Floats, centers: Floats) -> Rows:
 
 
 def _put_distances(X: Floats, centers: Floats, labels: Rows, found: Floats) -> None:
-    """Compute each row's squared distance to its own centre, column by column: what is made of one stays in the cache."""
+    """Compute the squared distance of each row to its centre, column by column: what is made of one stays near."""
     found[:] = 0.0
     gaps = np.empty(len(X))
     for values, own in zip(X.T, centers, strict=True):
