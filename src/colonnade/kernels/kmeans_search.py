@@ -9,7 +9,7 @@ import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.kmeans import best_of_starts, nearest_centers, quiet_thread, refined
+from colonnade.kernels.kmeans import MOST_ITERATIONS, TOLERANCE, best_of_starts, nearest_centers
 from colonnade.kernels.quick_lloyd import (
     Points,
     around_mean,
@@ -24,11 +24,12 @@ from colonnade.kernels.quick_lloyd import (
 from colonnade.kernels.tiles import TILE_ROWS, Coarse, rows_in
 
 # Rows that are searched: at least so many, and for each cluster; of more rows, some. So often.
-SEARCHED, FOR_EACH, SEARCHES = 4_000, 200, 4
+SEARCHED, FOR_EACH, SEARCHES = 4_000, 200, 5
 # Which search was best is judged on so many times the rows.
 JUDGED = 5
-# Iterations of a start, and of half a turn: which is better shows long before the end.
-SHORT, TURN, LOOSE = 5, 10, 1e-3
+# Iterations of a start, and of a turn with more centres, and with as many as before: which is better shows long before
+# the end.
+SHORT, GROWN, TURN, LOOSE = 5, 5, 10, 1e-3
 # Centres that are added at a time, at first; after so many turns without gain half as many.
 MORE, PATIENCE, GAIN = 10, 2, 1e-6
 # Searches that end at costs no farther apart, of themselves, found the same.
@@ -70,8 +71,8 @@ def searched(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np
             best, least = found, cost
         if alike:
             break
-    with quiet_thread():
-        return refined(X, weights, best * unit + origin)[0]
+    whole, middle, size = around_mean(X, weights)
+    return lloyd(whole, (best * unit + origin - middle) / size, MOST_ITERATIONS, TOLERANCE) * size + middle
 
 
 def _alike(cost: float, other: float) -> bool:
@@ -119,7 +120,7 @@ def _turn(rows: Points, centers: Coarse, parts: Floats, n_more: int, rng: np.ran
     """Add rows as centres, drawn by their part of the cost, and give up as many centres."""
     places = np.searchsorted(parts, rng.random(n_more) * parts[-1], side="right")
     added = rows_in(rows.tiles, np.minimum(places, rows.n_rows - 1))  # rounding may reach the end
-    more = lloyd(rows, np.concatenate([centers, added]), TURN, LOOSE)
+    more = lloyd(rows, np.concatenate([centers, added]), GROWN, LOOSE)
     return lloyd(rows, more[_kept(rows, more, n_more)], TURN, LOOSE)
 
 

@@ -178,4 +178,5 @@ def _places(mass: Coarse, count: int, n_rows: int, rng: np.random.Generator) -> 
     rows = np.minimum(within, TILE_ROWS - 1)  # rounding may reach the end
     tiles = mass[:, np.arange(len(ends))[:, np.newaxis], rows].cumsum(axis=0, dtype=np.float64)
     numbers = (tiles <= points[1] * tiles[-1]).sum(axis=0)
-    return np.minimum(numbers * TILE_ROWS + rows, n_rows - 1).reshape(-1)
+    found: Rows = np.minimum(numbers * TILE_ROWS + rows, n_rows - 1).reshape(-1)
+    return found
