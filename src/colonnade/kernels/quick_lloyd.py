@@ -5,6 +5,7 @@ to run. Centres are of the points' precision, shape (k, d).
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,7 +88,7 @@ def lloyd(points: Points, centers: Coarse, most: int, tolerance: float) -> Coars
     """
     still = tolerance * float(points.weights @ points.squares) / max(1, points.n_rows * centers.shape[-1])
     for _ in range(most):
-        sums = np.zeros((centers[..., 0].size, centers.shape[-1] + 1))
+        sums = np.zeros((prod(centers.shape[:-1]), centers.shape[-1] + 1))
         for piece, gaps in offsets(points, centers):
             # A row between two centres counts for both.
             nearest = (gaps == np.minimum.reduce(gaps, axis=-2, keepdims=True)).astype(gaps.dtype)
@@ -132,7 +133,7 @@ def offsets(points: Points, centers: Coarse) -> Iterator[tuple[slice, Coarse]]:
 
     Of several starts, (s, k, d), they are of shape (t, s, k, 256).
     """
-    factors = _factors(centers.reshape(-1, centers.shape[-1]))
+    factors = _factors(centers.reshape(prod(centers.shape[:-1]), centers.shape[-1]))
     for piece in cut(len(points.tiles), max(factors.shape)):
         yield piece, (factors @ points.tiles[piece]).reshape(-1, *centers.shape[:-1], TILE_ROWS)
 
