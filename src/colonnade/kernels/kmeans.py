@@ -42,7 +42,9 @@ class Centers(NamedTuple):
         labels, squared_distances = np.empty(len(X), dtype=np.int64), np.empty(len(X))
         for piece in pieces(len(X), max(self.columns.shape), NEARNESSES_IN_PIECE):
             labels[piece] = _nearest(X[piece], self.columns, self.screens)
-            _put_distances(X[piece], self.columns, labels[piece], squared_distances[piece])
+            # Labels are valid by construction: "clip" only spares a checked copy.
+            own = np.take(self.columns, labels[piece], axis=1, mode="clip")
+            squared_distances[piece] = _squares(np.subtract(X[piece].T, own, out=own))
         return labels, squared_distances
 
 
@@ -119,18 +121,6 @@ def _compared_directly(X: Floats, centers: Floats) -> Rows:
         np.copyto(labels, label, where=squared < nearest)
         np.minimum(nearest, squared, out=nearest)
     return labels
-
-
-def _put_distances(X: Floats, centers: Floats, labels: Rows, found: Floats) -> None:
-    """Compute the squared distance of each row to its centre, column by column: what is made of one stays near."""
-    found[:] = 0.0
-    gaps = np.empty(len(X))
-    for values, own in zip(X.T, centers, strict=True):
-        # Labels are valid by construction: "clip" only spares a checked copy.
-        np.take(own, labels, out=gaps, mode="clip")
-        np.subtract(values, gaps, out=gaps)
-        np.multiply(gaps, gaps, out=gaps)
-        found += gaps
 
 
 def _squares(gaps: Floats) -> Floats:
