@@ -77,13 +77,14 @@ class CenterDistances:
             found[:] = (self.factors @ rows)[:, : len(features)]
         # Bounds the rounding of |x|^2, |c|^2, of all sums, and of the differences from the median.
         part = (2 * len(own) + 8) * float(np.finfo(np.float64).eps) / TOLERANCE
-        # Most rows are told by their smallest entry. Not "<": what is no number is lost as well.
+        # Mostly the smallest of all tells, and else that of each row. Not "<": what is no number is lost as well.
+        if found.min() >= part * (self.largest + squares.max()):
+            return
         is_right = found.min(axis=0) >= part * (self.largest + squares)
-        if not is_right.all():
-            (doubtful,) = np.nonzero(~is_right)
-            bounds = part * (self.norms[:, np.newaxis] + squares[doubtful])
-            label, place = np.nonzero(~(found[:, doubtful] >= bounds))
-            found[label, doubtful[place]] = self._by_differences(features, label, doubtful[place])
+        (doubtful,) = np.nonzero(~is_right)
+        bounds = part * (self.norms[:, np.newaxis] + squares[doubtful])
+        label, place = np.nonzero(~(found[:, doubtful] >= bounds))
+        found[label, doubtful[place]] = self._by_differences(features, label, doubtful[place])
 
     def _by_differences(self, features: Floats, label: Rows, row: Rows) -> Floats:
         """Differences first, then squares: no cancellation. Column by column, whose order no shape changes."""

@@ -138,15 +138,19 @@ def best_of_starts(X: Floats, weights: Floats, n_clusters: int, n_starts: int, r
 
     At least k of the rows are distinct, and all weights are positive.
     """
+    from sklearn.cluster import KMeans
+
     seed = int(rng.integers(2**31))
-    with quiet_thread():
-        options = {"n_init": n_starts, "tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "random_state": seed}
-        return _fitted(X, weights, n_clusters, **options)[0]
+    options = {"n_init": n_starts, "tol": TOLERANCE, "max_iter": MOST_ITERATIONS, "random_state": seed}
+    with _quiet_thread():
+        # Weights of mean 1: scikit-learn 1.9 does not mind their scale, but makes no promise of it.
+        solver = KMeans(n_clusters, **options).fit(X, sample_weight=weights / weights.mean())
+    return np.asarray(solver.cluster_centers_, dtype=np.float64)
 
 
 @contextmanager
-def quiet_thread() -> Iterator[None]:
-    """Let `refined` run in one thread, and not warn."""
+def _quiet_thread() -> Iterator[None]:
+    """Let scikit-learn run in one thread, and not warn."""
     from sklearn.exceptions import ConvergenceWarning
 
     # One thread: the same bits on any machine, and threads that wait for each other on a busy one cost tenfold.
@@ -164,18 +168,3 @@ def _libraries() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-def refined(
-    X: Floats, weights: Floats, centers: Floats, most: int = MOST_ITERATIONS, tolerance: float = TOLERANCE
-) -> tuple[Floats, float]:
-    """Run Lloyd's iterations from these centres; the cost is relative."""
-    return _fitted(X, weights, len(centers), init=centers, n_init=1, tol=tolerance, max_iter=most)
-
-
-def _fitted(X: Floats, weights: Floats, n_clusters: int, **options: Any) -> tuple[Floats, float]:
-    from sklearn.cluster import KMeans
-
-    # Weights of mean 1: scikit-learn 1.9 does not mind their scale, but makes no promise of it.
-    solver = KMeans(n_clusters, **options).fit(X, sample_weight=weights / weights.mean())
-    return np.asarray(solver.cluster_centers_, dtype=np.float64), float(solver.inertia_)

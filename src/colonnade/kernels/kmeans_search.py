@@ -8,8 +8,8 @@ those that have one too few (Fritzke's breathing k-means, 2020). In the time of 
 import numpy as np
 
 from colonnade.errors import InputError
-from colonnade.kernels.arrays import Flags, Floats, Rows
-from colonnade.kernels.kmeans import best_of_starts, nearest_centers, quiet_thread, refined
+from colonnade.kernels.arrays import Flags, Floats
+from colonnade.kernels.kmeans import MOST_ITERATIONS, TOLERANCE, best_of_starts, nearest_centers
 from colonnade.kernels.quick_lloyd import (
     Points,
     around_mean,
@@ -19,15 +19,17 @@ from colonnade.kernels.quick_lloyd import (
     drawn,
     lloyd,
     offsets,
+    squared_distances,
 )
-from colonnade.kernels.tiles import Coarse, rows_in
+from colonnade.kernels.tiles import TILE_ROWS, Coarse, rows_in
 
 # Rows that are searched: at least so many, and for each cluster; of more rows, some. So often.
-SEARCHED, FOR_EACH, SEARCHES = 4_000, 200, 3
+SEARCHED, FOR_EACH, SEARCHES = 4_000, 200, 5
 # Which search was best is judged on so many times the rows.
 JUDGED = 5
-# Iterations of a start, and of half a turn: which is better shows long before the end.
-SHORT, TURN, LOOSE = 5, 10, 1e-3
+# Iterations of a start, and of a turn with more centres, and with as many as before: which is better shows long before
+# the end.
+SHORT, GROWN, TURN, LOOSE = 5, 5, 10, 1e-3
 # Centres that are added at a time, at first; after so many turns without gain half as many.
 MORE, PATIENCE, GAIN = 10, 2, 1e-6
 # Searches that end at costs no farther apart, of themselves, found the same.
@@ -63,74 +65,88 @@ def searched(X: Floats, weights: Floats, n_clusters: int, n_starts: int, rng: np
     # One search in some ends per cents above the others; two that end alike are none of those.
     best, least = _search(judged, n_searched, n_clusters, -(-n_starts // SEARCHES), rng)
     for _ in range(1, SEARCHES):
-        found, cost = _search(judged, n_searched, n_clusters, -(-n_starts // SEARCHES), rng)
-        alike = abs(cost - least) <= SAME * least
+        found, cost = _search(judged, n_searched, n_clusters, -(-n_starts // SEARCHES), rng, least)
+        alike = _alike(cost, least)
         if cost < least:
             best, least = found, cost
         if alike:
             break
-    with quiet_thread():
-        return refined(X, weights, best * unit + origin)[0]
+    whole, middle, size = around_mean(X, weights)
+    return lloyd(whole, (best * unit + origin - middle) / size, MOST_ITERATIONS, TOLERANCE) * size + middle
+
+
+def _alike(cost: float, other: float) -> bool:
+    return abs(cost - other) <= SAME * other
 
 
 def _search(
-    judged: Points, n_searched: int, n_clusters: int, n_starts: int, rng: np.random.Generator
+    judged: Points, n_searched: int, n_clusters: int, n_starts: int, rng: np.random.Generator, known: float = 0.0
 ) -> tuple[Floats, float]:
-    """Search some of the rows, and tell the cost of what was found on all of them."""
+    """Search some of the rows, and tell the cost of what was found on all of them; a cost that is known may be met."""
     rows = judged.some(n_searched, rng)
-    centers, cost = best_start(rows, n_clusters, n_starts, rng, SHORT, LOOSE)
-    if rows.resolves(cost):
-        rows, judged = rows.coarse(), judged.coarse()
-    found = _breathed(rows, centers.astype(rows.tiles.dtype), rng)
-    if judged.n_rows > rows.n_rows:
+    is_whole = rows is judged
+    for tried in (rows.coarse(), rows):
+        centers, cost = best_start(tried, n_clusters, n_starts, rng, SHORT, LOOSE)
+        if tried.resolves(cost):
+            rows, judged = tried, judged.coarse()
+            break
+    found = _breathed(rows, centers, rng, known if is_whole else 0.0)
+    if not is_whole:
         found = lloyd(judged, found, TURN, LOOSE)
     return found.astype(np.float64), cost_of(judged, found)
 
 
-def _breathed(rows: Points, centers: Coarse, rng: np.random.Generator) -> Coarse:
-    """Add and give up centres in turn, fewer and fewer, as long as that gains."""
-    cost, failed = cost_of(rows, centers), 0
+def _breathed(rows: Points, centers: Coarse, rng: np.random.Generator, known: float) -> Coarse:
+    """Add and give up centres in turn, fewer and fewer, as long as that gains, and until a known cost is met."""
+    parts, failed = _running_cost(rows, centers), 0
     n_more = min(MORE, len(centers), rows.n_rows - len(centers))
-    while n_more and cost > 0:
-        tried = _turn(rows, centers, n_more, rng)
-        tried_cost = cost_of(rows, tried)
+    while n_more and parts[-1] > 0 and not _alike(parts[-1], known):
+        tried = _turn(rows, centers, parts, n_more, rng)
+        tried_parts = _running_cost(rows, tried)
         failed += 1
-        if tried_cost < cost * (1 - GAIN):
-            centers, cost, failed = tried, tried_cost, 0
+        if tried_parts[-1] < parts[-1] * (1 - GAIN):
+            centers, parts, failed = tried, tried_parts, 0
         if failed == PATIENCE:
             n_more, failed = n_more // 2, 0
     return centers
 
 
-def _turn(rows: Points, centers: Coarse, n_more: int, rng: np.random.Generator) -> Coarse:
+def _running_cost(rows: Points, centers: Coarse) -> Floats:
+    """Add up the rows' parts of the cost one by one; the last sum is the cost."""
+    return np.cumsum(rows.weights * squared_distances(rows, centers), dtype=np.float64)
+
+
+def _turn(rows: Points, centers: Coarse, parts: Floats, n_more: int, rng: np.random.Generator) -> Coarse:
     """Add rows as centres, drawn by their part of the cost, and give up as many centres."""
-    parts = np.cumsum((rows.weights * _two_nearest(rows, centers)[1]).astype(np.float64))
     places = np.searchsorted(parts, rng.random(n_more) * parts[-1], side="right")
     added = rows_in(rows.tiles, np.minimum(places, rows.n_rows - 1))  # rounding may reach the end
-    more = lloyd(rows, np.concatenate([centers, added]), TURN, LOOSE)
+    more = lloyd(rows, np.concatenate([centers, added]), GROWN, LOOSE)
     return lloyd(rows, more[_kept(rows, more, n_more)], TURN, LOOSE)
 
 
 def _kept(rows: Points, centers: Coarse, n_fewer: int) -> Flags:
     """Give up the centres without which the cost rises least, but none whose neighbour is gone: at most half of all."""
-    labels, nearest, second = _two_nearest(rows, centers)
     gaps = np.square(centers[:, np.newaxis] - centers).sum(axis=2)
     np.fill_diagonal(gaps, np.inf)
-    kept, needed = np.ones(len(centers), dtype=bool), np.zeros(len(centers), dtype=bool)
-    for center in np.argsort(np.bincount(labels, rows.weights * (second - nearest), len(centers)), kind="stable"):
-        if n_fewer and not needed[center]:
-            kept[center], needed[gaps[center].argmin()] = False, True
+    neighbours = gaps.argmin(axis=1).tolist()
+    kept, needed = np.ones(len(centers), dtype=bool), set[int]()
+    for center in np.argsort(_rises(rows, centers), kind="stable").tolist():
+        if n_fewer and center not in needed:
+            kept[center] = False
+            needed.add(neighbours[center])
             n_fewer -= 1
     return kept
 
 
-def _two_nearest(rows: Points, centers: Coarse) -> tuple[Rows, Coarse, Coarse]:
-    """Give each row's nearest centre, and the squared distances to it and to the next one, up to rounding."""
-    found = []
-    for _, gaps in offsets(rows, centers):
-        labels = gaps.argmin(axis=1)
-        nearest = np.take_along_axis(gaps, labels[:, np.newaxis], axis=1)[:, 0]
-        np.put_along_axis(gaps, labels[:, np.newaxis], np.inf, axis=1)
-        found.append((labels, nearest, gaps.min(axis=1)))
-    labels, nearest, second = (np.concatenate(each).reshape(-1) for each in zip(*found, strict=True))
-    return labels, np.maximum(nearest + rows.squares, 0), second + rows.squares
+def _rises(rows: Points, centers: Coarse) -> Floats:
+    """Tell how much the cost rises without each centre; a row with two nearest ones misses neither."""
+    weights, rises = rows.weights.reshape(-1, TILE_ROWS), np.zeros(len(centers))
+    for piece, gaps in offsets(rows, centers):
+        nearest = np.minimum.reduce(gaps, axis=1, keepdims=True)
+        is_nearest = gaps == nearest
+        np.copyto(gaps, np.inf, where=is_nearest)
+        own = is_nearest.astype(gaps.dtype)
+        farther = np.where(own.sum(axis=1) == 1, gaps.min(axis=1) - nearest[:, 0], 0)
+        missed = weights[piece] * farther
+        rises += np.add.reduce(own @ missed[..., np.newaxis], axis=0, dtype=np.float64)[:, 0]
+    return rises

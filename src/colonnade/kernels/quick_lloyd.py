@@ -5,6 +5,7 @@ to run. Centres are of the points' precision, shape (k, d).
 """
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,45 +82,60 @@ def around_mean(
 
 
 def lloyd(points: Points, centers: Coarse, most: int, tolerance: float) -> Coarse:
-    """Run Lloyd's iterations until centres move by less than this part of the variance; one without rows stays."""
-    still = tolerance * float(points.weights @ points.squares) / max(1, points.n_rows * centers.shape[1])
+    """Run Lloyd's iterations until centres move by less than this part of the variance; one without rows stays.
+
+    Those of several starts, (s, k, d), go side by side, until all of them stand still.
+    """
+    still = tolerance * float(points.weights @ points.squares) / max(1, points.n_rows * centers.shape[-1])
     for _ in range(most):
-        sums = np.zeros((len(centers), centers.shape[1] + 1))
+        sums = np.zeros((prod(centers.shape[:-1]), centers.shape[-1] + 1))
         for piece, gaps in offsets(points, centers):
             # A row between two centres counts for both.
-            nearest = (gaps == np.minimum.reduce(gaps, axis=1, keepdims=True)).astype(gaps.dtype)
-            sums += np.add.reduce(nearest @ points.masses[piece], axis=0, dtype=np.float64)
-        totals = sums[:, -1:]
-        moved = np.divide(sums[:, :-1], totals, out=centers.astype(np.float64), where=totals > 0).astype(centers.dtype)
+            nearest = (gaps == np.minimum.reduce(gaps, axis=-2, keepdims=True)).astype(gaps.dtype)
+            parts = nearest.reshape(len(gaps), -1, TILE_ROWS) @ points.masses[piece]
+            sums += np.add.reduce(parts, axis=0, dtype=np.float64)
+        sums = sums.reshape(*centers.shape[:-1], -1)
+        totals = sums[..., -1:]
+        means = np.divide(sums[..., :-1], totals, out=centers.astype(np.float64), where=totals > 0)
+        moved = means.astype(centers.dtype)
         centers, step = moved, float(np.square(moved - centers).sum())
         if step <= still:
             break
     return centers
 
 
+def squared_distances(points: Points, centers: Coarse) -> Coarse:
+    """Compute d(x_i, C)² in the points' units, of all tiles' rows in turn, for each start."""
+    nearest = np.concatenate([gaps.min(axis=-2) for _, gaps in offsets(points, centers)])
+    found = np.moveaxis(nearest, 0, -2).reshape(*centers.shape[:-2], -1) + points.squares
+    return np.maximum(found, 0, out=found)
+
+
 def cost_of(points: Points, centers: Coarse) -> float:
     """Compute Σ_i w_i d(x_i, C)², in the points' units."""
-    nearest = np.concatenate([gaps.min(axis=1) for _, gaps in offsets(points, centers)]).reshape(-1)
-    nearest += points.squares
-    return float(points.weights @ np.maximum(nearest, 0, out=nearest))
+    return float(squared_distances(points, centers) @ points.weights)
 
 
 def best_start(
     points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator, most: int, tolerance: float, *also: Coarse
 ) -> tuple[Coarse, float]:
     """Run a few iterations from some k-means++ starts, and from other centres; give those of least cost, and it."""
-    starts = [*(_plus_plus(points, n_clusters, n_starts, rng) if n_starts else ()), *also]
-    tried = [lloyd(points, start.astype(points.tiles.dtype), most, tolerance) for start in starts]
-    costs = [cost_of(points, centers) for centers in tried]
+    drawn_starts = _plus_plus(points, n_clusters, n_starts, rng) if n_starts else ()
+    starts = np.stack([*drawn_starts, *also], dtype=points.tiles.dtype)
+    tried = lloyd(points, starts, most, tolerance)
+    costs = squared_distances(points, tried) @ points.weights
     best = int(np.argmin(costs))
-    return tried[best], costs[best]
+    return tried[best], float(costs[best])
 
 
 def offsets(points: Points, centers: Coarse) -> Iterator[tuple[slice, Coarse]]:
-    """Cut the tiles into pieces, and give |x - c|² - |x|² for each centre and row of a piece, shape (t, k, 256)."""
-    factors = _factors(centers)
+    """Cut the tiles into pieces, and give |x - c|² - |x|² for each centre and row of a piece, shape (t, k, 256).
+
+    Of several starts, (s, k, d), they are of shape (t, s, k, 256).
+    """
+    factors = _factors(centers.reshape(prod(centers.shape[:-1]), centers.shape[-1]))
     for piece in cut(len(points.tiles), max(factors.shape)):
-        yield piece, factors @ points.tiles[piece]
+        yield piece, (factors @ points.tiles[piece]).reshape(-1, *centers.shape[:-1], TILE_ROWS)
 
 
 def _factors(centers: Coarse) -> Coarse:
@@ -130,34 +146,38 @@ def _factors(centers: Coarse) -> Coarse:
     return factors
 
 
-def _plus_plus(points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Iterator[Coarse]:
+def _plus_plus(points: Points, n_clusters: int, n_starts: int, rng: np.random.Generator) -> Coarse:
     """Draw centres in turn by k-means++: of some rows drawn by their part of the cost, the one that lowers it most.
 
-    All starts go side by side, since a step of one takes hardly longer than a step of all.
+    All starts go side by side, since a step of one takes hardly longer than a step of all; shape (s, k, d).
     """
     n_tried, numbers = 2 + int(np.log(n_clusters)), np.arange(n_starts)
     weights, squares = points.weights.reshape(-1, 1, TILE_ROWS), points.squares.reshape(-1, 1, TILE_ROWS)
     closest = np.full((len(points.tiles), n_starts, TILE_ROWS), np.inf, points.tiles.dtype)
     mass = np.repeat(weights, n_starts, axis=1)
-    chosen = np.empty((n_clusters, n_starts, points.tiles.shape[1] - 1), points.tiles.dtype)
+    chosen = np.empty((n_starts, n_clusters, points.tiles.shape[1] - 1), points.tiles.dtype)
     for number in range(n_clusters):
         tried = rows_in(points.tiles, _places(mass, n_tried if number else 1, points.n_rows, rng))
-        gaps = _factors(tried) @ points.tiles
-        gaps += squares
-        np.maximum(gaps, 0, out=gaps)
-        gaps = gaps.reshape(len(gaps), n_starts, -1, TILE_ROWS)
+        # Less |x|², which is the same for all that are tried.
+        gaps = (_factors(tried) @ points.tiles).reshape(len(mass), n_starts, -1, TILE_ROWS)
         np.minimum(gaps, closest[:, :, np.newaxis], out=gaps)
         best = (gaps @ weights[..., np.newaxis])[..., 0].sum(axis=0).argmin(axis=1)
-        chosen[number] = tried.reshape(n_starts, -1, tried.shape[1])[numbers, best]
+        chosen[:, number] = tried.reshape(n_starts, -1, tried.shape[1])[numbers, best]
         closest = gaps[:, numbers, best]
-        mass = weights * closest
-    return (chosen[:, number] for number in numbers)
+        mass = weights * np.maximum(closest + squares, 0)
+    return chosen
 
 
 def _places(mass: Coarse, count: int, n_rows: int, rng: np.random.Generator) -> Rows:
-    """Draw so many places for each start by its masses, (t, starts, 256): those of the first, the second, ..."""
-    starts = mass.transpose(1, 0, 2).reshape(mass.shape[1], -1)
-    ends, points = starts.cumsum(axis=1, dtype=np.float64), rng.random((len(starts), count))
-    places = [own.searchsorted(own[-1] * each, side="right") for own, each in zip(ends, points, strict=True)]
-    found: Rows = np.concatenate(places)
-    return np.minimum(found, n_rows - 1)  # rounding may reach the end
+    """Draw so many places for each start by its masses, (t, starts, 256): those of the first, the second, ...
+
+    First where in a tile, by what all tiles have there, then the tile: sums one after another take longest.
+    """
+    ends = np.add.reduce(mass, axis=0, dtype=np.float64).cumsum(axis=1)
+    points = rng.random((2, len(ends), count))
+    within = [own.searchsorted(own[-1] * each, side="right") for own, each in zip(ends, points[0], strict=True)]
+    rows = np.minimum(within, TILE_ROWS - 1)  # rounding may reach the end
+    tiles = mass[:, np.arange(len(ends))[:, np.newaxis], rows].cumsum(axis=0, dtype=np.float64)
+    numbers = (tiles <= points[1] * tiles[-1]).sum(axis=0)
+    found: Rows = np.minimum(numbers * TILE_ROWS + rows, n_rows - 1).reshape(-1)
+    return found

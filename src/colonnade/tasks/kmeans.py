@@ -26,8 +26,9 @@ class KMeans(msgspec.Struct, frozen=True, tag_field="kind", tag="kmeans", forbid
     n_clusters : int
         k.
     n_starts : int
-        How many k-means++ starts the server makes. With more than one it searches three times, each time on from the
-        best of a third of them, with centres more and fewer in turn; with one, by Lloyd's iterations alone.
+        How many k-means++ starts the server makes. With more than one it searches up to five times, until two end
+        alike, each time on from the best of a fifth of them, with centres more and fewer in turn; with one, by Lloyd's
+        iterations alone.
     standardize : bool
         Whether columns enter at mean 0 and standard deviation 1, as in the paper. The centres are in the columns' own
         units; distances are measured in deviations.

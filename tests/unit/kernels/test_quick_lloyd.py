@@ -6,7 +6,14 @@ import pytest
 from colonnade.kernels import tiles
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.kmeans import nearest_centers
-from colonnade.kernels.quick_lloyd import around_mean, best_start, cost_of, count_distinct, lloyd
+from colonnade.kernels.quick_lloyd import (
+    around_mean,
+    best_start,
+    cost_of,
+    count_distinct,
+    lloyd,
+    squared_distances,
+)
 
 RNG = np.random.default_rng(0)
 X = 1e3 + RNG.normal(size=(500, 3))
@@ -35,6 +42,16 @@ def test_an_iteration_moves_centres_to_the_weighted_means_of_their_rows(
     cost = WEIGHTS @ nearest_centers(X, CENTERS)[1] / WEIGHTS.mean() / unit**2
     assert cost_of(points, start) == pytest.approx(cost, rel=1e-10)
     assert cost_of(points.coarse(), start.astype(np.float32)) == pytest.approx(cost, rel=1e-4)
+
+
+def test_starts_side_by_side_move_as_each_alone() -> None:
+    points, _, _ = around_mean(X, WEIGHTS)
+    starts = np.stack([tiles.rows_in(points.tiles, np.arange(first, first + 4)) for first in (0, 50, 100)])
+    found = lloyd(points, starts, 3, 0.0)
+    for start, together in zip(starts, found, strict=True):
+        np.testing.assert_allclose(together, lloyd(points, start, 3, 0.0), rtol=1e-9, atol=1e-12)
+    each = squared_distances(points, found) @ points.weights
+    np.testing.assert_allclose(each, [cost_of(points, centers) for centers in found], rtol=1e-12)
 
 
 def test_a_centre_without_rows_stays() -> None:
