@@ -36,6 +36,7 @@ from colonnade.kernels.calibration import calibrate, calibration_strength, what_
 from colonnade.kernels.fitted_rests import fitted_rests
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.quantise import checked_step
+from colonnade.kernels.residual_moments import are_too_many, calibrate_residuals
 from colonnade.kernels.rounding_noise import RoundedColumns
 from colonnade.kernels.whitening import mix
 from colonnade.messages import Message, Reveals
@@ -55,6 +56,7 @@ from colonnade.solvers.whitened_columns import (
 
 M = TypeVar("M")
 Correction = Callable[[Floats], Floats]
+Spans = tuple[Floats, Floats]
 Precise = Callable[[], Precision | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
@@ -289,13 +291,19 @@ def _what_rows_say(
     return lambda: precision_of(task, model, rows(), roster, coreset, noise()), errors
 
 
-def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Floats:
+def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats, residuals_of: Spans | None = None) -> Floats:
     # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
     if coreset.sampler in (GIVEN, ALL_ROWS):
         return coreset.weights
-    noise, strength = [party.noise(coreset.weights) for party in parties], calibration_strength(len(coreset))
-    blocks = [party.values for party in parties]
-    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, strength, free)
+    given = coreset.weights, [party.values for party in parties], coreset.total_weight
+    noise = [party.noise(coreset.weights) for party in parties]
+    if residuals_of is not None and _are_too_many(coreset, parties):
+        return calibrate_residuals(*given, noise, *residuals_of, free)
+    return calibrate(*given, noise, calibration_strength(len(coreset)), free)
+
+
+def _are_too_many(coreset: Coreset, parties: list[WhitenedRows]) -> bool:
+    return are_too_many([party.values.shape[1] for party in parties], len(coreset))
 
 
 def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
@@ -335,9 +343,9 @@ def exact_label(party: WhitenedRows) -> Floats:
 def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
     total = coreset.total_weight
     blocks = [party.values for party in parties]
-    weights = _calibrated(coreset, parties, free)
-    joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     spans, label = directions(parties)
+    weights = _calibrated(coreset, parties, free, (spans, label))
+    joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     rounded = RoundedColumns(joined, weights, noise, spans)
     share = rounded.worthwhile_share(label)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
