@@ -31,9 +31,10 @@ Numbers = npt.NDArray[np.floating[Any]]
 # Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments). A
 # strength that grows with moments a row was tried: better on columns made at random, 11 and 17 % worse on flights.
 FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
-# Of what all iterations have gained, of b'z - z'Kz / 2: one that gains less is the last. To solve more exactly changes
-# the excess by less than a part in 100.
-LEAST_GAIN, MOST_ITERATIONS = 0.0003, 200
+# Of moments a row. Beyond, those of residuals gain more.
+MOST_LOAD = 0.25
+# Of what is left of the equations. To solve them more exactly changes the excess by less than a part in 100.
+ACCURACY, MOST_ITERATIONS = 0.005, 200
 # A moment of rows that are right as they are is held back as if they were free by so much.
 LEAST_FREE = 0.01
 # Of a pass: so few that what is made of them stays in the cache.
@@ -42,6 +43,16 @@ CHUNK_ROWS = 2048
 TILE = 4
 # For `what_is_left`, which makes the matrix of all of them.
 MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
+
+
+def moments_of(parties: Sequence[Floats]) -> int:
+    """Count the moments of parties' whitened columns."""
+    return 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties)
+
+
+def are_too_many(n_moments: int, size: int) -> bool:
+    """Tell whether weights of so many rows are better bent to the moments of residuals than to all."""
+    return n_moments > MOST_LOAD * size
 
 
 def calibration_strength(size: int) -> float:
@@ -82,14 +93,13 @@ def calibrate(
     roots = np.sqrt(chance)
 
     def seen_by_rows(moments: Sequence[Floats]) -> Floats:
-        forms = _singles([each * inverse for each, inverse in zip(moments, inverses, strict=True)])
+        forms = [(each * inverse).astype(np.float32) for each, inverse in zip(moments, inverses, strict=True)]
         return np.asarray(roots * np.concatenate([_apply(forms, blocks) for blocks in singles]))
 
     def normal(z: Floats) -> Floats:
         return seen_by_rows(_moments((roots * z).astype(np.float32), parts, singles)) + strength * z
 
-    diagonal = strength + chance * np.concatenate([_apply(_singles(inverses), each) for each in squares])
-    z = _conjugate_gradients(normal, diagonal, seen_by_rows(missed))
+    z = _conjugate_gradients(normal, seen_by_rows(missed), ACCURACY)
     bent = z * np.sqrt(free / np.where(w > 0, w, 1.0))
     calibrated = w * np.maximum(1.0 + bent, 0.0)
     return np.asarray(calibrated * (total / calibrated.sum()))
@@ -142,10 +152,6 @@ def _moments(w: Numbers, parts: Sequence[slice], chunks: Sequence[Sequence[Numbe
     return _summed([(block * w[part, np.newaxis]).T @ block for block in blocks] for part, blocks in each)
 
 
-def _singles(matrices: Sequence[Floats]) -> list[Numbers]:
-    return [each.astype(np.float32) for each in matrices]
-
-
 def _summed(chunks: Iterable[Sequence[Numbers]]) -> list[Floats]:
     return [reduce(np.add, (np.asarray(each, np.float64) for each in party)) for party in zip(*chunks, strict=True)]
 
@@ -157,27 +163,20 @@ def _apply(forms: Sequence[Numbers], blocks: Sequence[Numbers]) -> Numbers:
     )
 
 
-def _conjugate_gradients(normal: Callable[[Floats], Floats], diagonal: Floats, b: Floats) -> Floats:
-    """Solve normal(z) = b, given the matrix's diagonal: the matrix itself has the square of some thousand entries.
-
-    In units of the diagonal rows far off, whose moments are large, take no more steps than others.
-    """
-    z, residual, scaled = np.zeros_like(b), b, b / diagonal
-    direction, square, gained = scaled, float(b @ scaled), 0.0
+def _conjugate_gradients(normal: Callable[[Floats], Floats], b: Floats, accuracy: float) -> Floats:
+    """Solve normal(x) = b: the matrix itself would have the square of some thousand entries."""
+    x, residual, direction = np.zeros_like(b), b, b
+    square = first = float(b @ b)
     for _ in range(MOST_ITERATIONS):
-        if not square > 0:
+        if square <= accuracy**2 * first:
             break
         image = normal(direction)
         length = square / float(direction @ image)
-        z = z + length * direction
-        gained += length * square
-        if length * square <= LEAST_GAIN * gained:
-            break
+        x = x + length * direction
         residual = residual - length * image
-        scaled = residual / diagonal
-        last, square = square, float(residual @ scaled)
-        direction = scaled + (square / last) * direction
-    return z
+        last, square = square, float(residual @ residual)
+        direction = residual + (square / last) * direction
+    return x
 
 
 def what_is_left(
@@ -189,10 +188,14 @@ def what_is_left(
     are very many moments, the values themselves: they vary more. The other parameters are those of `calibrate`, before
     it.
     """
-    if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
+    if moments_of(parties) > 1 + MOST_MOMENTS:
         return values
-    A, w = scaled_moments(weights / total, parties, free)
-    roots = np.sqrt(w)
+    return left_by_moments(values, *scaled_moments(weights / total, parties, free), strength)
+
+
+def left_by_moments(values: Floats, A: Floats, chance: Floats, strength: float) -> Floats:
+    """Do the same by the moments of each row, (p, m), of which (m,) of the weight is chance."""
+    roots = np.sqrt(chance)
     B = A * roots
     inverse = np.linalg.inv(B @ B.T + strength * np.eye(len(A)))
     back = inverse @ B
@@ -204,7 +207,7 @@ def what_is_left(
 def scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
     """Give the moments of each row, (p, m), in units of their own mean square, and what of weights is chance, (m,)."""
     widths = [u.shape[1] for u in parties]
-    A, end = np.empty((1 + sum(r * (r + 3) // 2 for r in widths), len(w))), 1
+    A, end = np.empty((moments_of(parties), len(w))), 1
     A[0] = 1.0
     for u, r in zip(parties, widths, strict=True):
         own = np.matmul(turn(r).T, u.T, out=A[end : end + r])

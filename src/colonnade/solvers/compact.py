@@ -32,11 +32,18 @@ from colonnade.contracts import (
 from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
-from colonnade.kernels.fitted_rests import fitted_rests
+from colonnade.kernels.calibration import (
+    are_too_many,
+    calibrate,
+    calibration_strength,
+    left_by_moments,
+    moments_of,
+    what_is_left,
+)
+from colonnade.kernels.fitted_rests import fitted_rests, rests_of_moments
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.quantise import checked_step
-from colonnade.kernels.residual_moments import are_too_many, calibrate_residuals
+from colonnade.kernels.residual_moments import ResidualMoments, calibrate_residuals, residual_moments
 from colonnade.kernels.rounding_noise import RoundedColumns
 from colonnade.kernels.whitening import mix
 from colonnade.messages import Message, Reveals
@@ -291,19 +298,26 @@ def _what_rows_say(
     return lambda: precision_of(task, model, rows(), roster, coreset, noise()), errors
 
 
-def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats, residuals_of: Spans | None = None) -> Floats:
+def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats, spans: Spans | None = None) -> Floats:
     # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
     if coreset.sampler in (GIVEN, ALL_ROWS):
         return coreset.weights
-    given = coreset.weights, [party.values for party in parties], coreset.total_weight
-    noise = [party.noise(coreset.weights) for party in parties]
-    if residuals_of is not None and _are_too_many(coreset, parties):
-        return calibrate_residuals(*given, noise, *residuals_of, free)
-    return calibrate(*given, noise, calibration_strength(len(coreset)), free)
+    if spans is not None and _are_too_many(coreset, parties):
+        return calibrate_residuals(
+            coreset.weights, _residual_moments(coreset, parties, free, spans), coreset.total_weight, free
+        )
+    noise, strength = [party.noise(coreset.weights) for party in parties], calibration_strength(len(coreset))
+    blocks = [party.values for party in parties]
+    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, strength, free)
 
 
 def _are_too_many(coreset: Coreset, parties: list[WhitenedRows]) -> bool:
-    return are_too_many([party.values.shape[1] for party in parties], len(coreset))
+    return are_too_many(moments_of([party.values for party in parties]), len(coreset))
+
+
+def _residual_moments(coreset: Coreset, parties: list[WhitenedRows], free: Floats, spans: Spans) -> ResidualMoments:
+    blocks, noise = [party.values for party in parties], [party.noise(coreset.weights) for party in parties]
+    return residual_moments(coreset.weights, blocks, coreset.total_weight, noise, *spans, free)
 
 
 def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
@@ -364,7 +378,7 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
             np.diag(noise) - left,
             left,
             *_mixing_and_directions(parties, rounded.hidden()),
-            *_corrections(coreset, parties, free),
+            *_corrections(coreset, parties, free, (spans, label)),
         )
 
     return Restored(rows, facts, rounding, _summary(rounded, share, parties))
@@ -394,8 +408,14 @@ def _in_order(columns: list[Floats], parties: list[WhitenedRows]) -> Floats:
     return np.concatenate([*features, label], axis=-1)
 
 
-def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
+def _corrections(
+    coreset: Coreset, parties: list[WhitenedRows], free: Floats, spans: Spans | None = None
+) -> tuple[Correction, Correction]:
     """Say what calibration leaves of the errors of sums: at most, and as they vary."""
+    if spans is not None and _are_too_many(coreset, parties):
+        moments = _residual_moments(coreset, parties, free, spans)
+        few = moments.rows.T, moments.chance, moments.strength
+        return lambda values: left_by_moments(values, *few), lambda values: rests_of_moments(values, *few)
     blocks = [party.values for party in parties]
     rest = (coreset.weights, blocks, coreset.total_weight, calibration_strength(len(coreset)), free)
     return lambda values: what_is_left(values, *rest), lambda values: fitted_rests(values, *rest)
