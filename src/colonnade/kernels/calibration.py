@@ -47,7 +47,8 @@ MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
 
 def moments_of(parties: Sequence[Floats]) -> int:
     """Count the moments of parties' whitened columns."""
-    return 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties)
+    widths: list[int] = [u.shape[1] for u in parties]
+    return 1 + sum(r * (r + 3) // 2 for r in widths)
 
 
 def are_too_many(n_moments: int, size: int) -> bool:

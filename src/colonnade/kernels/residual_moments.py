@@ -47,8 +47,7 @@ class ResidualMoments:
     @property
     def strength(self) -> float:
         """Of the ridge."""
-        m, p = self.rows.shape
-        return max(STRENGTH, STRENGTH_OF_LOAD * p / m)
+        return max(STRENGTH, STRENGTH_OF_LOAD * len(self.missed) / len(self.chance))
 
 
 def residual_moments(

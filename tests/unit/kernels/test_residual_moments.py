@@ -20,8 +20,8 @@ def whitened(seed: int, heavy: int = 6) -> list[Floats]:
     return parties
 
 
-def label_of(parties: list[Floats], seed: int) -> tuple[Floats, Floats]:
-    """Give the directions of features, and of a label, which has the last party's last column for itself."""
+def label_of(seed: int) -> tuple[Floats, Floats]:
+    """Return the directions of features, and of a label, which has the last column for itself."""
     r = sum(WIDTHS)
     label = np.zeros(r)
     label[-WIDTHS[-1] :] = np.random.default_rng(seed).normal(size=WIDTHS[-1])
@@ -52,7 +52,7 @@ def excess(parties: list[Floats], rows: np.ndarray, weights: Floats, label: Floa
 def test_models_of_few_rows_come_nearer() -> None:
     """Of 300 rows and 392 moments, on average over 20 draws."""
     parties = whitened(0)
-    features, label = label_of(parties, 1)
+    features, label = label_of(1)
     assert are_too_many(moments_of(parties), 300)
     weights, found = np.full(300, N_ROWS / 300), []
     for seed in range(20):
@@ -65,7 +65,7 @@ def test_models_of_few_rows_come_nearer() -> None:
 
 def test_totals_of_residuals_come_nearer() -> None:
     parties, m = whitened(2), 100
-    features, label = label_of(parties, 3)
+    features, label = label_of(3)
     rows = np.random.default_rng(4).choice(N_ROWS, m, replace=False)
     weights, drawn = np.full(m, N_ROWS / m), [u[rows] for u in parties]
     bent = bend(weights, drawn, features, label, np.ones(m))
@@ -82,7 +82,7 @@ def test_totals_of_residuals_come_nearer() -> None:
 
 def test_no_row_loses_more_than_half_nor_what_is_right() -> None:
     parties, m = whitened(5, heavy=3), 200
-    features, label = label_of(parties, 6)
+    features, label = label_of(6)
     drawn, free = [1.5 * u[:m] + 0.2 for u in parties], (np.arange(m) >= 5).astype(float)
     weights = np.full(m, 10.0)
     bent = bend(weights, drawn, features, label, free)
@@ -95,7 +95,7 @@ def test_no_row_loses_more_than_half_nor_what_is_right() -> None:
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
 def test_the_scale_of_weights_does_not_matter(scale: float) -> None:
     parties, m = whitened(7), 80
-    features, label = label_of(parties, 8)
+    features, label = label_of(8)
     drawn, weights = [u[:m] for u in parties], np.random.default_rng(9).uniform(1, 5, size=m)
     rest = features, label, np.ones(m)
     once, again = bend(weights, drawn, *rest), bend(scale * weights, drawn, *rest)
@@ -107,7 +107,7 @@ def test_columns_that_repeat_or_are_missing_do_no_harm() -> None:
     parties, m = [u[:50] for u in whitened(10)], 50
     parties[1][:] = parties[0]
     parties[2][:, 3] = 0.0
-    features, label = label_of(parties, 11)
+    features, label = label_of(11)
     weights = np.full(m, 2.0)
     rest = features, label, np.ones(m)
     bent = bend(weights, parties, *rest)
@@ -120,7 +120,7 @@ def test_columns_that_repeat_or_are_missing_do_no_harm() -> None:
 def test_what_moments_explain_is_taken_off() -> None:
     """What residuals' moments tell of a sum does not vary; what is unrelated keeps its variance: of 40, to a tenth."""
     parties, m = [u[:300] for u in whitened(12)], 300
-    features, label = label_of(parties, 13)
+    features, label = label_of(13)
     weights, rng = np.full(m, 5.0), np.random.default_rng(14)
     moments = residual_moments(weights, parties, 1500.0, none(parties), features, label, np.ones(m))
     given = moments.rows.T, moments.chance, 0.1
