@@ -31,6 +31,8 @@ Numbers = npt.NDArray[np.floating[Any]]
 # Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments). A
 # strength that grows with moments a row was tried: better on columns made at random, 11 and 17 % worse on flights.
 FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
+# Of moments a row. Beyond, those of residuals gain more.
+MOST_LOAD = 0.25
 # Of what is left of the equations. To solve them more exactly changes the excess by less than a part in 100.
 ACCURACY, MOST_ITERATIONS = 0.005, 200
 # A moment of rows that are right as they are is held back as if they were free by so much.
@@ -41,6 +43,17 @@ CHUNK_ROWS = 2048
 TILE = 4
 # For `what_is_left`, which makes the matrix of all of them.
 MOST_MOMENTS, MOST_LEVERAGE = 600, 0.9
+
+
+def moments_of(parties: Sequence[Floats]) -> int:
+    """Count the moments of parties' whitened columns."""
+    widths: list[int] = [u.shape[1] for u in parties]
+    return 1 + sum(r * (r + 3) // 2 for r in widths)
+
+
+def are_too_many(n_moments: int, size: int) -> bool:
+    """Tell whether weights of so many rows are better bent to the moments of residuals than to all."""
+    return n_moments > MOST_LOAD * size
 
 
 def calibration_strength(size: int) -> float:
@@ -176,10 +189,14 @@ def what_is_left(
     are very many moments, the values themselves: they vary more. The other parameters are those of `calibrate`, before
     it.
     """
-    if sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties) > MOST_MOMENTS:
+    if moments_of(parties) > 1 + MOST_MOMENTS:
         return values
-    A, w = scaled_moments(weights / total, parties, free)
-    roots = np.sqrt(w)
+    return left_by_moments(values, *scaled_moments(weights / total, parties, free), strength)
+
+
+def left_by_moments(values: Floats, A: Floats, chance: Floats, strength: float) -> Floats:
+    """Do the same by the moments of each row, (p, m), of which (m,) of the weight is chance."""
+    roots = np.sqrt(chance)
     B = A * roots
     inverse = np.linalg.inv(B @ B.T + strength * np.eye(len(A)))
     back = inverse @ B
@@ -191,7 +208,7 @@ def what_is_left(
 def scaled_moments(w: Floats, parties: Sequence[Floats], free: Floats) -> tuple[Floats, Floats]:
     """Give the moments of each row, (p, m), in units of their own mean square, and what of weights is chance, (m,)."""
     widths = [u.shape[1] for u in parties]
-    A, end = np.empty((1 + sum(r * (r + 3) // 2 for r in widths), len(w))), 1
+    A, end = np.empty((moments_of(parties), len(w))), 1
     A[0] = 1.0
     for u, r in zip(parties, widths, strict=True):
         own = np.matmul(turn(r).T, u.T, out=A[end : end + r])

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy
 
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.calibration import LEAST_FREE, scaled_moments, turn
+from colonnade.kernels.calibration import LEAST_FREE, moments_of, scaled_moments, turn
 
 # So many products take half a second; and where there are so many moments a row, a fit explains next to nothing.
 MOST_PRODUCTS, MOST_LOAD = 1e10, 4
@@ -41,28 +41,31 @@ def fitted_rests(
     Where rows or moments are very many, the values themselves: they vary more. The other parameters are those of
     `calibrate`, before it.
     """
-    n_moments, m = 1 + sum(u.shape[1] * (u.shape[1] + 3) // 2 for u in parties), len(weights)
+    n_moments, m = moments_of(parties), len(weights)
     if m * n_moments * min(m, n_moments) > MOST_PRODUCTS or n_moments > MOST_LOAD * m:
         return values
     w = weights / total
+    if n_moments <= FEW_MOMENTS * m:
+        return rests_of_moments(values, *scaled_moments(w, parties, free), strength)
     roots = np.sqrt(w * free)[:, np.newaxis]
-    rests_of = _by_moments if n_moments <= FEW_MOMENTS * m else _by_rows
-    rests, left = rests_of(roots * values, w, parties, strength, free)
-    # A row that is right as it is takes no part in the fit.
-    scale = np.where(roots > 0, roots * np.sqrt(np.maximum(left, LEAST_LEFT * left.mean()))[:, np.newaxis], 1.0)
-    return np.where(roots > 0, rests / scale, values)
+    return _as_before(values, roots, *_by_rows(roots * values, w, parties, strength, free))
 
 
-def _by_moments(
-    values: Floats, w: Floats, parties: Sequence[Floats], strength: float, free: Floats
-) -> tuple[Floats, Floats]:
-    """Give (I - H) values and the diagonal of (I - H)^2, by the moments' own matrix."""
-    A, chance = scaled_moments(w, parties, free)
-    A *= np.sqrt(chance)
+def rests_of_moments(values: Floats, A: Floats, chance: Floats, strength: float) -> Floats:
+    """Do the same by the moments of each row, (p, m), of which (m,) of the weight is chance."""
+    roots = np.sqrt(chance)
+    A, scaled = A * roots, roots[:, np.newaxis] * values
     back = np.linalg.inv(A @ A.T + strength * np.eye(len(A))) @ A
     # H is A'back, and its square H - strength back'back.
     left = 1.0 - np.einsum("ki,ki->i", A, back) - strength * np.einsum("ki,ki->i", back, back)
-    return values - A.T @ (back @ values), left
+    return _as_before(values, roots[:, np.newaxis], scaled - A.T @ (back @ scaled), left)
+
+
+def _as_before(values: Floats, roots: Floats, rests: Floats, left: Floats) -> Floats:
+    """Give rests the variance that they had before the fit, of which so much is left, (m,)."""
+    # A row that is right as it is takes no part in the fit.
+    scale = np.where(roots > 0, roots * np.sqrt(np.maximum(left, LEAST_LEFT * left.mean()))[:, np.newaxis], 1.0)
+    return np.where(roots > 0, rests / scale, values)
 
 
 def _by_rows(

@@ -133,12 +133,14 @@ def _by_frequency(column: Floats) -> tuple[Floats, Rows]:
         return column, np.empty(0, np.int64)
     first = column[0]
     others = column != first
-    second = column[int(others.argmax())]
-    if np.count_nonzero(others) == np.count_nonzero(column == second) or not others.any():  # sooner than by sorting
-        numbers = others.astype(np.int64)
-        levels = np.array([first, second] if others.any() else [first])
-    else:
-        levels, numbers = np.unique(column, return_inverse=True)
+    count, second = np.count_nonzero(others), column[int(others.argmax())]
+    if not count:
+        return column[:1], np.zeros(len(column), np.int64)
+    if count == np.count_nonzero(column == second):  # sooner than by sorting
+        if 2 * count > len(column):
+            first, second, others = second, first, ~others
+        return np.array([first, second]), others.astype(np.int64)
+    levels, numbers = np.unique(column, return_inverse=True)
     counts = np.bincount(numbers, minlength=len(levels))
     order = np.argsort(-counts, kind="stable")
     ranks = np.empty(len(order), np.int64)
@@ -147,12 +149,14 @@ def _by_frequency(column: Floats) -> tuple[Floats, Rows]:
 
 
 def _written(levels: Floats) -> bytes:
-    whole = bool(np.all(np.abs(levels) < MOST_WHOLE) and np.all(levels == np.rint(levels)))
-    whole = whole and not np.any(np.signbit(levels) & (levels == 0))
+    numbers: list[float] = levels.tolist()
+    whole = all(number.is_integer() and abs(number) < MOST_WHOLE for number in numbers) and "-0.0" not in map(
+        repr, numbers
+    )
     head = varint(2 * len(levels) + whole)
     if not whole:
         return head + levels.astype("<f8").tobytes()
-    return head + b"".join(varint(2 * level if level >= 0 else -2 * level - 1) for level in levels.astype(int).tolist())
+    return head + b"".join(varint(2 * level if level >= 0 else -2 * level - 1) for level in map(int, numbers))
 
 
 def _read_levels(data: Buffer, count: int) -> tuple[Floats, Buffer]:

@@ -29,11 +29,9 @@ from colonnade.contracts import (
     Task,
     may_be_logistic,
 )
-from colonnade.coreset import ALL_ROWS, GIVEN, Coreset, Precision, WeightedRows
+from colonnade.coreset import Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.calibration import calibrate, calibration_strength, what_is_left
-from colonnade.kernels.fitted_rests import fitted_rests
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.quantise import checked_step
 from colonnade.kernels.rounding_noise import RoundedColumns
@@ -41,6 +39,7 @@ from colonnade.kernels.whitening import mix
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
 from colonnade.routes import Ask, Route
+from colonnade.solvers.calibrated_weights import calibrated, corrections, free_part
 from colonnade.solvers.fewer_rows import kept_rows
 from colonnade.solvers.precision import Noise, precision_of
 from colonnade.solvers.scaled_columns import AskScaledColumns, ScaledColumns, ScaledRows, read_scaled
@@ -54,7 +53,6 @@ from colonnade.solvers.whitened_columns import (
 )
 
 M = TypeVar("M")
-Correction = Callable[[Floats], Floats]
 Precise = Callable[[], Precision | None]
 AskColumns = AskWhitenedColumns | AskScaledColumns
 # A column that varies less than this part of its deviation in all rows does not vary.
@@ -266,7 +264,7 @@ def _restored(task: Task[Any], roster: Roster, coreset: Coreset, fetched: Fetche
     parties = [columns for columns in fetched.columns.values() if isinstance(columns, WhitenedRows)]
     if not parties:
         return _side_by_side(coreset, fetched)
-    free = _free(coreset.weights, roster)
+    free = free_part(coreset.weights, roster)
     return (_of_classes if isinstance(task, LogisticTask) else _of_numbers)(coreset, parties, free)
 
 
@@ -289,21 +287,12 @@ def _what_rows_say(
     return lambda: precision_of(task, model, rows(), roster, coreset, noise()), errors
 
 
-def _calibrated(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Floats:
-    # One of the caller's own may stand for other rows than the parties hold; of all rows weights are right as they are.
-    if coreset.sampler in (GIVEN, ALL_ROWS):
-        return coreset.weights
-    noise, strength = [party.noise(coreset.weights) for party in parties], calibration_strength(len(coreset))
-    blocks = [party.values for party in parties]
-    return calibrate(coreset.weights, blocks, coreset.total_weight, noise, strength, free)
-
-
 def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
     """Restore rows with their classes. What rounding adds to the loss is left: to take it off gains less than it costs.
 
     To second order it would be a negative ridge on whitened columns, and doubled the excess on one of four tables.
     """
-    total, weights = coreset.total_weight, _calibrated(coreset, parties, free)
+    total, weights = coreset.total_weight, calibrated(coreset, parties, free)
     joined = np.hstack([party.values for party in parties])
     noise = np.concatenate([party.noise(weights) for party in parties])
     features, _ = _restore(joined, parties)
@@ -320,7 +309,7 @@ def _of_classes(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
             np.zeros((len(noise), len(noise))),
             np.diag(noise),
             *_mixing_and_directions(parties, RoundedColumns(joined, weights, noise, spans).hidden()),
-            *_corrections(coreset, parties, free),
+            *corrections(coreset, parties, free),
         )
 
     return Restored(lambda: rows, facts, rounding)
@@ -335,9 +324,9 @@ def exact_label(party: WhitenedRows) -> Floats:
 def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> Restored:
     total = coreset.total_weight
     blocks = [party.values for party in parties]
-    weights = _calibrated(coreset, parties, free)
-    joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     spans, label = directions(parties)
+    weights = calibrated(coreset, parties, free, (spans, label))
+    joined, noise = np.hstack(blocks), np.concatenate([party.noise(weights) for party in parties])
     rounded = RoundedColumns(joined, weights, noise, spans)
     share = rounded.worthwhile_share(label)
     facts = {"weight_change": float(np.abs(weights - coreset.weights).sum() / total), "correction": share}
@@ -356,7 +345,7 @@ def _of_numbers(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> 
             np.diag(noise) - left,
             left,
             *_mixing_and_directions(parties, rounded.hidden()),
-            *_corrections(coreset, parties, free),
+            *corrections(coreset, parties, free, (spans, label)),
         )
 
     return Restored(rows, facts, rounding, _summary(rounded, share, parties))
@@ -384,23 +373,6 @@ def _in_order(columns: list[Floats], parties: list[WhitenedRows]) -> Floats:
     features = [each if party.label is None else each[..., :-1] for each, party in zip(columns, parties, strict=True)]
     (label,) = (each[..., -1:] for each, party in zip(columns, parties, strict=True) if party.label is not None)
     return np.concatenate([*features, label], axis=-1)
-
-
-def _corrections(coreset: Coreset, parties: list[WhitenedRows], free: Floats) -> tuple[Correction, Correction]:
-    """Say what calibration leaves of the errors of sums: at most, and as they vary."""
-    blocks = [party.values for party in parties]
-    rest = (coreset.weights, blocks, coreset.total_weight, calibration_strength(len(coreset)), free)
-    return lambda values: what_is_left(values, *rest), lambda values: fitted_rests(values, *rest)
-
-
-def _free(weights: Floats, roster: Roster) -> Floats:
-    """Say which part of each weight is chance, (m,): none of a row's that stands for itself.
-
-    Where rows count other than 1 the server does not know which these are.
-    """
-    if roster.weight_party is not None:
-        return np.ones(len(weights))
-    return np.clip(1 - 1 / np.maximum(weights, 1e-300), 0.0, 1.0)
 
 
 def _mixing_and_directions(parties: list[WhitenedRows], hidden: Floats) -> tuple[Floats, Floats]:
