@@ -30,7 +30,7 @@ def test_the_figure_can_be_drawn_from_them(tmp_path: Path) -> None:
 def growth_line(n_rows: int) -> dict[str, Any]:
     """Take a second for a million rows; what is held of small tables is more than a line through others would say."""
     return {
-        "case": {"bench": "growth", "rows": n_rows, "columns": 10},
+        "case": {"bench": "growth", "task": "regression", "rows": n_rows, "columns": 10},
         "seconds": {"fit": n_rows / 1e6 if n_rows >= 20_000_000 else 99.0},
         "clock": {"fit": n_rows / 2e6},
         "peak MB": 300 if n_rows >= 20_000_000 else 800,
@@ -49,17 +49,26 @@ def test_a_bar_is_judged_by_the_worst(seconds: dict[str, float], verdict: str) -
 def test_what_was_refused_or_not_measured_meets_no_bar() -> None:
     refused = {"case": CASE, "seconds": {"bare": 1.0}, "refused": {"ours": "too many rows"}}
     assert _row([refused]).endswith("| not measured |")
-    assert _row([refused], "works refused").endswith("| **missed** |")
+    assert _row([refused], "of these benchmarks, refused").endswith("| **missed** |")
     assert "too many rows" in SCRIPT["refused"]([refused])
 
 
 def test_a_billion_rows_lie_on_the_line_through_the_largest_two_that_keep_nothing() -> None:
     lines = [growth_line(n_rows) for n_rows in (100_000, 1_000_000, 10_000_000, 20_000_000, 100_000_000)]
-    seconds, clock, peak = SCRIPT["billion"](lines)
+    seconds, clock, peak = SCRIPT["billion"](lines, "regression")
     assert seconds == {"fit": pytest.approx(1000.0)}
     assert clock == {"fit": pytest.approx(500.0)}
     assert peak == 300
-    assert SCRIPT["billion"](lines[:4]) is None, "small tables say nothing of it"
+    assert SCRIPT["billion"](lines[:4], "regression") is None, "small tables say nothing of it"
+
+
+def test_lines_say_which_code_took_them_and_a_star_what_ran_once() -> None:
+    by = {"commit": "abc", "kernels": "Haswell", "date": "2026-01-02"}
+    once = {"case": {**CASE, "work": "regression fit"}, "by": by, "seconds": {"ours": 1.0, "LinearRegression": 2.0}}
+    once["repeats"] = {"ours": 9, "LinearRegression": 1}
+    lines = [{"machine": {"processor": "p", "cores": 2, "memory GB": 1, "system": "s"}}, once, {"case": CASE}]
+    assert "Lines: 1 of commit abc, OpenBLAS kernels for Haswell, 2026-01-02; 1 older." in SCRIPT["machine"](lines)
+    assert "| 1 s | LinearRegression 2 s* |" in SCRIPT["fits"](lines)
 
 
 def start_line(start: int, *costs: float) -> dict[str, Any]:
@@ -126,6 +135,7 @@ def test_a_case_that_is_refused_is_stored_as_such(tmp_path: Path) -> None:
 
     SIDE_BY_SIDE["Store"](tmp_path / "scale.jsonl").fill(CASE, refuse)
     line = SCRIPT["read"](tmp_path / "scale.jsonl")[1]
+    assert line.pop("by").keys() == {"commit", "kernels", "date"}
     assert line == {"case": CASE, "seconds": {}, "refused": {"ours": "There are too many rows. Take fewer."}}
 
 
