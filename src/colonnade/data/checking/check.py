@@ -170,7 +170,7 @@ def _read(
         return []
 
     keys = [name for name, role in named.items() if role == "key"]
-    table, told, notes.place = table_to_look_at(party, data, choose, keys=keys, as_text=as_text)
+    table, told, notes.place = table_to_look_at(party, data, choose, keys=keys, as_text=as_text, tell=notes.tell)
     notes.findings += of_reading(told)
     return table
 

@@ -50,7 +50,7 @@ def start_from(
     Key and label are as given. Without a key one is guessed: a column whose values all differ.
     """
     tell("reading the table")
-    table, notes, _ = table_to_look_at(name, data, list, keys=key, as_text=lambda _: [])
+    table, notes, _ = table_to_look_at(name, data, list, keys=key, as_text=lambda _: [], tell=tell)
     _check(name, table, {**dict.fromkeys(key, "key"), **({} if label is None else {label: "label"})})
     seen = columns_seen(table, {}, key, tell=tell)
     key_role = _key(seen, tuple(key), label)

@@ -111,6 +111,7 @@ def test_who_waits_is_told_what_is_under_way() -> None:
     check_table("bank", table, Roles(), "auto", Policy(level="open"), tell=told.append)
     assert told == [
         "reading the table",
+        "reading the table: 27 rows",
         "comparing columns",
         "looking at column 1 of 2",
         "looking at column 2 of 2",
