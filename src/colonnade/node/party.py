@@ -4,14 +4,12 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
 
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Alignment
-from colonnade.data.engines import Watched
 from colonnade.data.parties import Party
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.errors import InputError, UnsupportedError
@@ -109,8 +107,8 @@ def _desk(
     file: PartyFile, identity: Identity, folder: StateFolder, log: EventLog, memory: Memory, say: Say
 ) -> PartyDesk:
     rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity, file.prepare)
-    if isinstance(party.table, StreamedTable) and say == SCREEN.say:
-        party.table = replace(party.table, engine=Watched(party.table.engine, Passes(SCREEN).tell))
+    if isinstance(party.table, StreamedTable) and say == SCREEN.say and SCREEN.is_live:
+        party.table = party.table.watched(Passes(SCREEN.count).tell)
     party.table.look_through()  # what is wrong with a value quotes it: its owner is told now, and no server in a job
     say(f"{party!r}. Policy: {rules.level}.")
     for note in party.notes:

@@ -112,7 +112,7 @@ def test_who_waits_at_a_terminal_counts(monkeypatch: pytest.MonkeyPatch, clock: 
 def test_a_pass_that_takes_long_is_counted_and_cleared(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
     typewriter = at_a_typewriter(monkeypatch)
     monkeypatch.setenv("COLUMNS", "80")
-    passes = Passes(Screen())
+    passes = Passes(Screen().count)
     for seconds in (0.1, 0.6):
         for n_done in range(1, 5):
             passes.tell(n_done, 4)
