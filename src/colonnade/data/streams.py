@@ -65,7 +65,7 @@ class Look(NamedTuple):
         if self.size != before.size:
             return "has another size now"
         if self.written != before.written:
-            return "was written again"
+            return "was written again or touched"
         return "was written again and given its old time, or its permissions or links were changed"
 
 
