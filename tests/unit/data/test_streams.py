@@ -448,7 +448,9 @@ def test_which_file_of_a_folder_changed_is_said(tmp_path: Path) -> None:
         written(tmp_path, name=f"part{number}.parquet")
     table = read_table("bank", ds.dataset(tmp_path))
     change_by_touching(tmp_path / "part1.parquet")
-    with pytest.raises(cn.InputError, match=r"'part1\.parquet' \(file 2 of 3\) was written again or touched\..* make a new Party"):
+    with pytest.raises(
+        cn.InputError, match=r"'part1\.parquet' \(file 2 of 3\) was written again or touched\..* make a new Party"
+    ):
         values(table)
 
 
