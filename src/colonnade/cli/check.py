@@ -10,7 +10,7 @@ import typer
 from colonnade.cli.console import JsonFlag, show, show_json, talk
 from colonnade.cli.job import is_job, read_job
 from colonnade.data.checking.check import Check, Preparing, check_table
-from colonnade.data.checking.columns import ColumnSeen
+from colonnade.data.checking.columns import ColumnSeen, Tell
 from colonnade.data.checking.findings import Finding
 from colonnade.data.sources import Roles
 from colonnade.errors import InputError
@@ -28,7 +28,11 @@ UNCERTAIN = 30
 
 FileArgument = Annotated[
     Path,
-    typer.Argument(help="A party.toml, a job file, or a table as it is: a CSV or Parquet file.", metavar="FILE"),
+    typer.Argument(
+        help="A party.toml, a job file, or a table as it is: a CSV, Parquet, Arrow or Feather file, or a folder of "
+        "Parquet files.",
+        metavar="FILE",
+    ),
 ]
 LabelOption = Annotated[str | None, typer.Option("--label", help="Of a table: the column to learn.")]
 KeyOption = Annotated[
@@ -56,8 +60,8 @@ def command(
 
     Example: colonnade check bank.csv --key customer --label spending
     """
-    with talk().status("reading the table"):
-        checks = _checks(file, Roles(label, key or None), show_keys)
+    with talk().status("reading the table") as status:
+        checks = _checks(file, Roles(label, key or None), show_keys, status.update)
     if json:
         show_json([_summary(each) for each in checks] if is_job(file) else _summary(checks[0]))
     else:
@@ -66,23 +70,25 @@ def command(
         raise typer.Exit(STOPPED)
 
 
-def _checks(path: Path, roles: Roles, show_keys: bool) -> list[Check]:
+def _checks(path: Path, roles: Roles, show_keys: bool, tell: Tell) -> list[Check]:
     if path.suffix != ".toml":
-        return [check_table(path.name, str(path), roles, "auto", Policy(level="open"), show_keys=show_keys)]
+        return [check_table(path.name, str(path), roles, "auto", Policy(level="open"), show_keys=show_keys, tell=tell)]
     if roles.items():
         raise InputError(f"--label and --key are for a table as it is; {path} names its own. Leave them out.")
     if not is_job(path):
         file = read_party_table(path)
-        return [_check(file.name, file.data, file.prepare, file.policy.policy(), show_keys)]
+        return [_check(file.name, file.data, file.prepare, file.policy.policy(), show_keys, tell)]
     return [
-        _check(each.name, data_beside(each, path.parent), each.prepare, Policy(each.never, level="open"), show_keys)
+        _check(
+            each.name, data_beside(each, path.parent), each.prepare, Policy(each.never, level="open"), show_keys, tell
+        )
         for each in read_job(path, None).party
     ]
 
 
-def _check(name: str, data: DataFile, prepare: Preparing, policy: Policy, show_keys: bool) -> Check:
+def _check(name: str, data: DataFile, prepare: Preparing, policy: Policy, show_keys: bool, tell: Tell) -> Check:
     roles = Roles(data.label, data.key, data.weight, data.split, data.duplicates)
-    return check_table(name, data.source(), roles, prepare, policy, show_keys=show_keys)
+    return check_table(name, data.source(), roles, prepare, policy, show_keys=show_keys, tell=tell)
 
 
 def _summary(check: Check) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import msgspec
 import typer
 from rich.console import Console
+from rich.status import Status
 from rich.text import Text
 
 from colonnade.disk import PRIVATE
@@ -83,18 +84,28 @@ def write_new(path: Path, content: str | bytes) -> None:
         raise InputError(f"Cannot write {path}: {error}. Name another file with --out.") from error
 
 
+class RoundProgress:
+    """Shows which round is under way, told as `Federation(on_round=...)` does, and how far a pass over a table is."""
+
+    def __init__(self, status: Status) -> None:
+        self._status, self._begun, self._words = status, time.monotonic(), str(status.status)
+
+    def __call__(self, phase: str, number: int) -> None:
+        """Tell that a round begins."""
+        self._begun = time.monotonic() if number == 1 else self._begun
+        self._words = f"{phase}: {how_far(number, time.monotonic() - self._begun)}"
+        self._status.update(self._words)
+
+    def of_pass(self, words: str) -> None:
+        """Tell how far a pass is, or nothing."""
+        self._status.update(f"{self._words}, {words}" if words else self._words)
+
+
 @contextmanager
-def round_progress() -> Iterator[Callable[[str, int], None]]:
-    """Show which round is under way: what this yields is for `Federation(on_round=...)`."""
-    begun = time.monotonic()
+def round_progress() -> Iterator[RoundProgress]:
+    """Show which round is under way while this lasts."""
     with talk().status("reading the parties' data") as status:
-
-        def tell(phase: str, number: int) -> None:
-            nonlocal begun
-            begun = time.monotonic() if number == 1 else begun
-            status.update(f"{phase}: {how_far(number, time.monotonic() - begun)}")
-
-        yield tell
+        yield RoundProgress(status)
 
 
 def how_far(number: int, seconds: float) -> str:

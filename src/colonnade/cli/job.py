@@ -7,19 +7,20 @@ import msgspec
 import typer
 
 from colonnade.alignment import Mode
+from colonnade.cli.console import RoundProgress
 from colonnade.data.parties import Party
+from colonnade.data.streamed_tables import StreamedTable
 from colonnade.errors import InputError
 from colonnade.federation import Federation
 from colonnade.node.files import DataFile, data_beside
 from colonnade.preparation.rules import HowToPrepare
-from colonnade.protocol.conductor import RoundListener
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
 from colonnade.tasks import AnyTask
 from colonnade.toml_files import read_toml
-from colonnade.transports.terminal import say
+from colonnade.transports.terminal import Passes, say
 
 JobFile = Annotated[
     Path, typer.Argument(help="TOML file with parties, task, sampler, solver, seed.", metavar="JOB.toml")
@@ -79,9 +80,13 @@ class Job(msgspec.Struct, forbid_unknown_fields=True):
             say(f"{note}.")
         return parties
 
-    def federation(self, folder: Path, on_round: RoundListener) -> Federation:
+    def federation(self, folder: Path, on_round: RoundProgress) -> Federation:
         """Read the parties' files and let them meet."""
-        return Federation(self.parties(folder), align=cast(Mode, self.align), on_round=on_round)
+        parties = self.parties(folder)
+        for party in parties:
+            if isinstance(party.table, StreamedTable):
+                party.table = party.table.watched(Passes(on_round.of_pass).tell)
+        return Federation(parties, align=cast(Mode, self.align), on_round=on_round)
 
 
 def is_job(path: Path) -> bool:

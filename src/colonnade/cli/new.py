@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from colonnade.cli.console import JsonFlag, say, show, show_json, write_new
+from colonnade.cli.console import JsonFlag, say, show, show_json, talk, write_new
 from colonnade.data.checking.starting import Start, start_from
 from colonnade.data.parties import check_party_name
 from colonnade.errors import InputError
@@ -16,7 +16,8 @@ from colonnade.node.new_files import ADDRESS, new_federation_file, new_job_file,
 
 app = typer.Typer(no_args_is_help=True)
 
-TableArgument = Annotated[Path, typer.Argument(help="The party's table: a CSV or Parquet file.", metavar="TABLE")]
+KINDS = "a CSV, Parquet, Arrow or Feather file, or a folder of Parquet files."
+TableArgument = Annotated[Path, typer.Argument(help=f"The party's table: {KINDS}", metavar="TABLE")]
 KeyOption = Annotated[
     list[str] | None,
     typer.Option("--key", help="The column that names rows; guessed if left out. Once for each of several."),
@@ -57,7 +58,7 @@ def party(
     name = name or _name_of(table)
     check_party_name(name)
     path = out or Path(f"{name}.toml")
-    start = start_from(name, str(table), _beside(table, path), key=key or (), label=label)
+    start = _started(name, table, path, key or (), label)
     write_new(path, new_party_file(start, path, server))
     _tell(path, [start], f"Read it, then run: colonnade check {path}", json=json)
 
@@ -83,9 +84,7 @@ def federation(
 
 @app.command("job")
 def job(
-    tables: Annotated[
-        list[Path], typer.Argument(help="A table for each party: CSV or Parquet files.", metavar="TABLE")
-    ],
+    tables: Annotated[list[Path], typer.Argument(help=f"A table for each party: {KINDS}", metavar="TABLE")],
     label: Annotated[
         str | None, typer.Option("--label", help="The column to learn; PARTY.COLUMN where several tables have it.")
     ] = None,
@@ -102,13 +101,19 @@ def job(
     path = out or Path("job.toml")
     keys = [] if key is None else [key]
     names = _names_of(tables)
-    starts = [start_from(name, str(table), _beside(table, path), key=keys) for name, table in names.items()]
+    starts = [_started(name, table, path, keys) for name, table in names.items()]
     if label is not None:
         place, column = _labelled(label, starts)
         table = names[starts[place].name]
-        starts[place] = start_from(starts[place].name, str(table), _beside(table, path), key=keys, label=column)
+        starts[place] = _started(starts[place].name, table, path, keys, column)
     write_new(path, new_job_file(starts, path))
     _tell(path, starts, f"Read it, then run: colonnade fit {path}", json=json)
+
+
+def _started(name: str, table: Path, file: Path, key: Sequence[str], label: str | None = None) -> Start:
+    """Look at a table for a file that is to name it, and show what is under way."""
+    with talk().status("reading the table") as status:
+        return start_from(name, str(table), _beside(table, file), key=key, label=label, tell=status.update)
 
 
 def _name_of(table: Path) -> str:

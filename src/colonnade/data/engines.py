@@ -14,7 +14,7 @@ from functools import cache
 from threading import Lock, current_thread
 from typing import Any, Protocol, Self, TypeVar
 
-from colonnade.kernels.blocks import Block, Work
+from colonnade.kernels.blocks import Block, Work, n_blocks_of
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -59,6 +59,21 @@ class Threads:
     def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block."""
         return in_threads(work, rows.blocks(numbers, n_threads=n_cores()))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """Has another engine work, and tells how many blocks of a pass are done, and of how many."""
+
+    engine: Engine
+    tell: Callable[[int, int], None]
+
+    def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
+        """Give what `work` makes of each block."""
+        n_blocks = n_blocks_of(rows.n_rows) if numbers is None else len(numbers)
+        for n_done, done in enumerate(self.engine.map(work, rows, numbers), 1):
+            self.tell(n_done, n_blocks)
+            yield done
 
 
 def n_cores() -> int:

@@ -5,6 +5,7 @@ pyarrow is imported only when one comes in, a database's driver only for a query
 
 import math
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,8 @@ ACCEPTED = (
 PARQUET = (".parquet",)
 CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 IPC = (".arrow", ".feather")
+# Where files lie that this machine sees no path of.
+ELSEWHERE = re.compile(r"(?<![a-z])(s3a?|gs|gcs|az|abfss?|wasbs?|hdfs|https?|ftp)://", re.IGNORECASE)
 # Of a data set: how much is read ahead, which pyarrow's own numbers would make a gigabyte of sixty columns.
 _SCANNING = {"batch_size": 65_536, "batch_readahead": 2, "fragment_readahead": 1}
 # Of all columns, those to be read, in the order wanted.
@@ -142,7 +145,14 @@ def _open_csv(party: str, file: CsvFile, choose: Choose, keys: Sequence[str], as
 
 def _is_folder(party: str, path: Path) -> bool:
     """Tell a folder from a plain file, and refuse whatever is neither: a pipe or a device could last for ever."""
-    if ADDRESS.search(str(path).replace(":/", "://")):  # a path has one slash for two
+    address = str(path).replace(":/", "://")  # a path has one slash for two
+    if elsewhere := ELSEWHERE.search(address):
+        raise InputError(
+            f"Party {party!r}: an address, {elsewhere[0]}..., was given where a path belongs. Mount or copy what is "
+            "elsewhere, and pass its path; or, in Python, pass pyarrow.dataset.dataset(path, filesystem=...), which is "
+            f"read once. {ACCEPTED}"
+        )
+    if ADDRESS.search(address):
         raise InputError(
             f"Party {party!r}: an address was given where a path belongs. A database is read by a Query, which names "
             f"the environment variable or the file that has the address. {ACCEPTED}"

@@ -4,7 +4,7 @@ Values of the owner's files are looked at in the first pass over all of them, wh
 on before, but in that pass, and there no block with a wrong value.
 """
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from colonnade.contracts import Alignment, Keys
-from colonnade.data.engines import Engine, Threads
+from colonnade.data.engines import Engine, Threads, Watched
 from colonnade.data.filling import largest
 from colonnade.data.spool import OrderedSpool, SpooledRows
 from colonnade.data.spooled_columns import SpooledColumns
@@ -76,6 +76,10 @@ class StreamedTable:
     def _unchecked(self) -> ValueCheck | None:
         """What is still to be required of its values."""
         return None if self.check is None or self.check.is_done else self.check
+
+    def watched(self, tell: Callable[[int, int], None]) -> "StreamedTable":
+        """Have `tell` told how many blocks of each pass are done, and of how many."""
+        return replace(self, engine=Watched(self.engine, tell))
 
     @property
     def labels(self) -> "StreamedTable":

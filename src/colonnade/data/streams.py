@@ -43,16 +43,30 @@ _STOPPING = Lock()
 
 
 class Look(NamedTuple):
-    """What a file is like: its size, when it changed last, and which file it is."""
+    """What a file is like: its size, when it was written last, and which file it is.
+
+    `changed` is when the system last noted a change of it: who writes may set the other time back, but not this one.
+    """
 
     size: int
-    nanoseconds: int
+    written: int
     number: int
+    changed: int
 
     @property
     def on_any_machine(self) -> tuple[int, int]:
         """What of it is the same wherever the storage is mounted: size and second."""
-        return self.size, self.nanoseconds // 1_000_000_000
+        return self.size, self.written // 1_000_000_000
+
+    def since(self, before: "Look") -> str:
+        """Say what became of the file since another look at it."""
+        if self.number != before.number:
+            return "is another file now"
+        if self.size != before.size:
+            return "has another size now"
+        if self.written != before.written:
+            return "was written again or touched"
+        return "was written again and given its old time, or its permissions or links were changed"
 
 
 @dataclass(frozen=True)
@@ -94,8 +108,8 @@ class Batch:
 class ParquetRows:
     """Columns of Parquet files, in the order given, as float64; `where` names them in errors.
 
-    `seen` is what the files were like when they were opened: size, time of the last change, and which file it is. Where
-    there is a preparation, columns are those that it makes, and the label, and blocks are made by it.
+    `seen` is what the files were like when they were opened. Where there is a preparation, columns are those that it
+    makes, and the label, and blocks are made by it.
     """
 
     where: str
@@ -147,11 +161,11 @@ class ParquetRows:
             groups = list(numbered)
             rows = slice(groups[0].first, groups[-1].end)
             with self._reading(path), parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False) as file:
-                most = np.maximum(most, list(in_threads(partial(self._read_column, file, rows), named)))
+                most = np.maximum(most, list(in_threads(partial(self._read_column, path, file, rows), named)))
         self.check_unchanged()
         return most
 
-    def _read_column(self, file: Any, rows: slice, named: tuple[str, AnyColumn]) -> float:
+    def _read_column(self, path: Path, file: Any, rows: slice, named: tuple[str, AnyColumn]) -> float:
         """Decode a column of a file into its place in a longer one, and look at it while it is in the cache."""
         name, values, start, most = named[0], named[1][rows], 0, 0.0
         for batch in file.iter_batches(BATCH_BLOCKS * BLOCK_ROWS, columns=[name], use_threads=False):
@@ -161,7 +175,7 @@ class ParquetRows:
             values[start:end] = numbers
             most, start = np.maximum(most, largest(numbers)), end
         if start != len(values):
-            raise self._changed()
+            raise self._changed(path)
         return float(most)
 
     def _stop(self, number: int, reader: Iterator[Block]) -> None:
@@ -224,7 +238,7 @@ class ParquetRows:
             for place in places:
                 read = next(batch.columns[place], None)
                 if read is None or read.num_rows != batch.n_rows:
-                    raise self._changed()
+                    raise self._changed(batch.file)
                 numbers = numbers_of(read.column(self.columns[place]), DOUBLE)
                 for values, rows in batch.parts:
                     values[:, place] = numbers[rows]
@@ -295,7 +309,7 @@ class ParquetRows:
                         if end <= first < group.end:  # what is left of the group is of no wanted block
                             return
                     if first != group.end:
-                        raise self._changed()
+                        raise self._changed(path)
 
     @contextmanager
     def _reading(self, path: Path) -> Iterator[None]:
@@ -308,12 +322,13 @@ class ParquetRows:
 
     def check_unchanged(self) -> None:
         """Refuse files that are not as they were when they were opened."""
-        try:
-            seen = tuple(map(_look, self.files))
-        except OSError:
-            raise self._changed() from None
-        if seen != self.seen:
-            raise self._changed()
+        for path, before in zip(self.files, self.seen, strict=True):
+            try:
+                now = _look(path)
+            except OSError as error:
+                raise self._changed(path, f"cannot be read any more ({error.strerror})") from None
+            if now != before:
+                raise self._changed(path, now.since(before))
 
     def seen_from_here(self) -> "ParquetRows":
         """Give the same rows as this machine sees them: its storage may number files, and round times, otherwise.
@@ -327,14 +342,18 @@ class ParquetRows:
                 f"{self.where} cannot be read on the machine {platform.node()!r}: {error.strerror or error}. Let all "
                 "machines of the cluster see the files by the same paths."
             ) from None
-        if [each.on_any_machine for each in seen] != [each.on_any_machine for each in self.seen]:
-            raise self._changed()
+        for path, before, now in zip(self.files, self.seen, seen, strict=True):
+            if now.on_any_machine != before.on_any_machine:
+                raise self._changed(path, "looks otherwise from another machine of the cluster")
         return replace(self, seen=seen)
 
-    def _changed(self) -> InputError:
+    def _changed(self, path: Path, how: str = "has other rows than it said") -> InputError:
+        n_files = len(self.files)
+        place = f" (file {self.files.index(path) + 1:,} of {n_files:,})" if n_files > 1 else ""
         return InputError(
-            f"{self.where} changed while it was in use: what was computed from it before is of another table. Write "
-            "new data to a new file, and start the party again."
+            f"{self.where} changed while it was in use: {path.name!r}{place} {how}. What was computed from it before "
+            "is of another table. Write new data to a new file, and make a new Party of it, or start colonnade party "
+            "again."
         )
 
 
@@ -374,4 +393,4 @@ def _has_any(group: RowGroup, wanted: Container[int]) -> bool:
 
 def _look(path: Path) -> Look:
     found = path.stat()
-    return Look(found.st_size, found.st_mtime_ns, found.st_ino)
+    return Look(found.st_size, found.st_mtime_ns, found.st_ino, found.st_ctime_ns)

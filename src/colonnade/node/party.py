@@ -11,6 +11,7 @@ from pathlib import Path
 from colonnade.catalogue import codec, party_session
 from colonnade.contracts import Alignment
 from colonnade.data.parties import Party
+from colonnade.data.streamed_tables import StreamedTable
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.node.alignment_file import ALIGNMENT, AlignedRows
 from colonnade.node.allowance import Allowance
@@ -30,6 +31,7 @@ from colonnade.protocol.session import Delivery
 from colonnade.protocol.sheet import still_signed
 from colonnade.transports.envelopes import Goodbye
 from colonnade.transports.revoked import Revoked
+from colonnade.transports.terminal import SCREEN, Passes
 from colonnade.transports.terminal import say as say_on_stderr
 
 Say = Callable[[str], None]
@@ -105,6 +107,8 @@ def _desk(
     file: PartyFile, identity: Identity, folder: StateFolder, log: EventLog, memory: Memory, say: Say
 ) -> PartyDesk:
     rules, party = file.policy, file.data.party(file.name, file.policy.policy(), identity, file.prepare)
+    if isinstance(party.table, StreamedTable) and say == SCREEN.say and SCREEN.is_live:
+        party.table = party.table.watched(Passes(SCREEN.count).tell)
     party.table.look_through()  # what is wrong with a value quotes it: its owner is told now, and no server in a job
     say(f"{party!r}. Policy: {rules.level}.")
     for note in party.notes:

@@ -61,7 +61,9 @@ def failed() -> Refused:
 
 def raise_refusal(party: str, request: Message, refusal: Refused) -> NoReturn:
     """Raise at the server what a party's refusal of a request means there."""
-    text = f"Party {party!r} did not answer {request.kind}: {refusal.reason[:MAX_REASON]}"
+    reason = refusal.reason[:MAX_REASON]
+    is_named = reason.startswith(f"Party {party!r}")  # as what is wrong with its table is said elsewhere, too
+    text = reason if is_named else f"Party {party!r} did not answer {request.kind}: {reason}"
     if refusal.cause == "policy":
         raise PolicyRefusedError(text, party=party, instead=refusal.instead)
     if refusal.cause == "version":

@@ -170,13 +170,13 @@ def agree_on_view(roster: Roster, split: AnySplit | None, side: Side, scaling: S
     if split is None and roster.weight_party is None and scaling == "own":
         return JobView()
     marked = (yield from _ask_split(roster, split.party)) if isinstance(split, SplitBy) else []
-    weights = (yield from _ask_weights(roster, roster.weight_party)) if roster.weight_party is not None else []
+    weights, whole = (yield from _ask_weights(roster, roster.weight_party)) if roster.weight_party else ([], None)
     row_weights = counted(
         roster.n_rows,
         side,
         split,
         joined(tuple(each.marks for each in marked)) if marked else None,
-        joined(tuple(each.weights for each in weights)) if weights else None,
+        whole,
     )
     windows = list(windows_of(roster.n_rows, 1))
     for place, window in enumerate(windows[:-1]):
@@ -250,17 +250,19 @@ def _ask_split(roster: Roster, party: str) -> Script[list[SignedMarks]]:
     return told
 
 
-def _ask_weights(roster: Roster, party: str) -> Script[list[SignedWeights]]:
-    told, largest = [], 0.0
+def _ask_weights(roster: Roster, party: str) -> Script[tuple[list[SignedWeights], Floats]]:
+    """Ask for the column window by window; it is held once, and windows of it are what other parties are told."""
+    told, whole, largest = [], np.empty(roster.n_rows), 0.0
     for window in windows_of(roster.n_rows, 1):
         inbox = yield {party: AskRowWeights(window.first, window.stop)}
         reply = checks.replies(inbox, RowWeights)[party]
         checks.shape(party, reply, reply.weights, (window.stop - window.first,))
         checks.non_negative(party, reply, reply.weights)
         largest = max(largest, float(reply.weights.max()))
-        told.append(SignedWeights(party, reply.weights, reply.signature))
+        whole[window.places] = reply.weights
+        told.append(SignedWeights(party, whole[window.places], reply.signature))
     _check_largest(party, reply, largest)
-    return told
+    return told, whole
 
 
 def _check_largest(sender: str, message: Message, largest: float) -> None:

@@ -62,6 +62,25 @@ SCREEN = Screen()
 say = SCREEN.say
 
 
+class Passes:
+    """Has shown how far a pass over a table is, where it takes longer than a moment; and nothing when it ends."""
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show, self._last, self._is_shown = show, 0.0, False
+
+    def tell(self, n_done: int, n_blocks: int) -> None:
+        """Tell that so many blocks are done."""
+        now = time.monotonic()
+        if n_done == 1:
+            self._last = now
+        elif n_done == n_blocks and self._is_shown:
+            self._show("")
+            self._is_shown = False
+        elif now - self._last >= LEAST_PAUSE:
+            self._show(f"{n_done:,} of {n_blocks:,} blocks of a pass over the table ({n_done / n_blocks:.0%})")
+            self._last, self._is_shown = now, True
+
+
 class Waiting:
     """Tells what is waited for: on a terminal in one line that counts, else once, and again after longer and longer.
 

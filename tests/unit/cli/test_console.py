@@ -1,10 +1,13 @@
 """What is shown while a command works."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 import colonnade as cn
 from colonnade.alignment import listing
-from colonnade.cli.console import how_far
+from colonnade.cli.console import RoundProgress, how_far
 from colonnade.protocol.conductor import RoundNumber
 
 
@@ -32,3 +35,17 @@ def test_rounds_of_an_alignment_are_counted_beforehand(mode: str, monkeypatch: p
     counted = [number for number in told if isinstance(number, RoundNumber)]
     assert [int(number) for number in counted] == list(range(1, len(counted) + 1))
     assert {number.total for number in counted} == {len(counted)}
+
+
+def test_how_far_a_pass_is_stands_beside_the_round() -> None:
+    with Console(file=io.StringIO()).status("reading") as status:
+        progress = RoundProgress(status)
+        shown: list[object] = []
+        progress.of_pass("1 of 2 blocks")
+        shown.append(status.status)
+        progress.of_pass("")
+        shown.append(status.status)
+        progress("scores", 2)
+        progress.of_pass("2 of 3 blocks")
+        shown.append(status.status)
+    assert shown == ["reading, 1 of 2 blocks", "reading", "scores: round 2, 2 of 3 blocks"]

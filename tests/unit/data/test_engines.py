@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -73,6 +73,17 @@ def len_of(block: Block) -> int:
     return len(block.values)
 
 
+class Blocks:
+    """Rows as an engine reads them."""
+
+    def __init__(self, n_blocks: int) -> None:
+        self.n_rows = n_blocks * BLOCK_ROWS
+
+    def blocks(self, numbers: Sequence[int] | None = None, *, n_threads: int = 1) -> Iterator[Block]:  # noqa: ARG002
+        for number in range(self.n_rows // BLOCK_ROWS) if numbers is None else numbers:
+            yield Block(number, np.zeros((number + 1, 1)))
+
+
 def failing(asked: list[int], block: Block) -> int:
     asked.append(block.number)
     if block.number == 1:
@@ -110,6 +121,16 @@ def test_who_goes_away_leaves_nothing_behind(n_blocks: int) -> None:
         assert set(next(found)) == {1}
         found.close()  # type: ignore[attr-defined]
         assert blas_threads() == before
+
+
+def test_who_watches_is_told_of_each_block_and_changes_nothing() -> None:
+    told: list[tuple[int, int]] = []
+    rows: Any = Blocks(3)
+    watched = engines.Watched(engines.Threads(), lambda *counts: told.append(counts))
+    assert list(watched.map(len_of, rows)) == list(engines.Threads().map(len_of, rows))
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    list(watched.map(len_of, rows, [0, 2]))
+    assert told[3:] == [(1, 2), (2, 2)]
 
 
 def test_two_tables_at_once_leave_blas_as_it_was() -> None:

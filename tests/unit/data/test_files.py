@@ -8,10 +8,12 @@ import duckdb
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
-from pyarrow import csv, parquet
+from pyarrow import csv, fs, parquet
 
 import colonnade as cn
+from colonnade.data.engines import Threads
 from colonnade.data.files import open_table
 from colonnade.errors import InputError
 from whole_tables import read_whole
@@ -232,3 +234,20 @@ def test_columns_have_names_of_their_own(tmp_path: Path, names: list[str], says:
     parquet.write_table(table, tmp_path / "a.parquet")
     assert says in refusal(tmp_path / "a.parquet")
     assert says in refusal(table)
+
+
+@pytest.mark.parametrize("scheme", ["s3", "gs", "abfs", "hdfs", "http", "https"])
+def test_files_elsewhere_are_to_be_mounted_or_handed_in_as_a_data_set(scheme: str) -> None:
+    for path in (f"{scheme}://joe:s3cret@bucket/x.parquet", Path("/home/joe") / f"{scheme}://joe:s3cret@bucket/x"):
+        with pytest.raises(InputError, match=f"an address, {scheme}://.*Mount or copy .*filesystem=") as caught:
+            cn.Party("bank", path)
+        assert "s3cret" not in str(caught.value)
+
+
+def test_a_data_set_of_another_file_system_is_read_as_it_scans(tmp_path: Path) -> None:
+    as_parquet(tmp_path)
+    elsewhere = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+    party = cn.Party("bank", ds.dataset("bank.parquet", filesystem=elsewhere), policy=cn.Policy(columns=["age"]))
+    assert party.table.n_rows == 2
+    with pytest.raises(InputError, match="an engine works on tables that stay in Parquet files"):
+        cn.Party("bank", ds.dataset("bank.parquet", filesystem=elsewhere), engine=Threads())

@@ -330,6 +330,18 @@ def test_what_is_wrong_with_a_value_is_said_in_the_first_pass(tmp_path: Path, co
         read_table("bank", ds.dataset(path), key="a")
 
 
+def test_what_is_wrong_with_a_value_is_said_of_files_in_the_words_of_a_small_table(tmp_path: Path) -> None:
+    path = written(tmp_path, bad=np.where(np.arange(N_ROWS) == 9, np.nan, 1.0))
+    other = cn.Party("shop", VALUES[:, :2])
+    with pytest.raises(cn.InputError) as held:
+        cn.Federation([cn.Party("bank", path, label="y"), other])
+    with pytest.raises(cn.InputError) as filed:
+        cn.Federation([cn.Party("bank", ds.dataset(path), label="y"), other]).fit(
+            cn.Regression(), sampler=cn.ImportanceSampling(9)
+        )
+    assert str(filed.value) == str(held.value)
+
+
 def test_a_data_set_is_what_it_scans_and_not_its_files(tmp_path: Path) -> None:
     """Rows that a filter leaves out, and columns that a schema does, stay out; a partition's column is one."""
     path = written(tmp_path)
@@ -399,17 +411,51 @@ def change_by_cutting(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
 
 
-@pytest.mark.parametrize("change", [change_by_rewriting, change_by_replacing, change_by_cutting, Path.unlink])
-def test_a_file_that_changed_is_used_no_more(tmp_path: Path, change: Any) -> None:
+def change_by_touching(path: Path) -> None:
+    os.utime(path)
+
+
+def change_and_set_the_time_back(path: Path) -> None:
+    """In place, as rsync --inplace --times does, or cp -p."""
+    before, content = path.stat(), bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    with path.open("r+b") as file:
+        file.write(content)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+CHANGES = {
+    change_by_rewriting: "has another size now",
+    change_by_replacing: "is another file now",
+    change_by_cutting: "has another size now",
+    change_by_touching: "was written again or touched",
+    change_and_set_the_time_back: "was written again and given its old time, or its permissions or links were changed",
+    Path.unlink: r"cannot be read any more \(No such file or directory\)",
+}
+
+
+@pytest.mark.parametrize(("change", "how"), CHANGES.items())
+def test_a_file_that_changed_is_used_no_more(tmp_path: Path, change: Any, how: str) -> None:
     table = streamed(written(tmp_path))
     change(tmp_path / "t.parquet")
     for use in (lambda: values(table), lambda: table.take(np.array([5])), lambda: LeverageScores(True).scores(table)):
-        with pytest.raises(cn.InputError, match="its table changed while it was in use"):
+        with pytest.raises(cn.InputError, match=f"its table changed while it was in use: 't.parquet' {how}\\."):
             use()
 
 
+def test_which_file_of_a_folder_changed_is_said(tmp_path: Path) -> None:
+    for number in range(3):
+        written(tmp_path, name=f"part{number}.parquet")
+    table = read_table("bank", ds.dataset(tmp_path))
+    change_by_touching(tmp_path / "part1.parquet")
+    with pytest.raises(
+        cn.InputError, match=r"'part1\.parquet' \(file 2 of 3\) was written again or touched\..* make a new Party"
+    ):
+        values(table)
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("change", [change_by_rewriting, change_by_replacing, change_by_cutting, Path.unlink])
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_file_that_changes_while_it_is_read_gives_nothing_whole(
     tmp_path: Path, change: Any, n_threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -426,8 +472,8 @@ def test_a_file_that_changes_while_it_is_read_gives_nothing_whole(
 def test_a_run_names_the_party_whose_file_changed_and_does_nothing(tmp_path: Path) -> None:
     _, federation = federations(tmp_path, (9_000,))
     run = federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(100))
-    change_by_replacing(tmp_path / "t.parquet")
-    with pytest.raises(cn.ColonnadeError, match=r"'(one|two)'.*changed while it was in use") as caught:
+    change_and_set_the_time_back(tmp_path / "t.parquet")
+    with pytest.raises(cn.ColonnadeError, match=r"^Party '(one|two)': its table changed while it was in use") as caught:
         federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(100), seed=1)
     assert str(tmp_path) not in str(caught.value), "a path is nobody else's business"
     with pytest.raises(cn.ColonnadeError, match="changed while it was in use"):

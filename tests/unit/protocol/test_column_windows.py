@@ -16,7 +16,16 @@ from colonnade.messages import Message, sendable_flags, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
 from colonnade.protocol.refusal import Refused
-from colonnade.protocol.viewing import AskRowWeights, AskSplit, BringColumns, UseFrame, view_route
+from colonnade.protocol.viewing import (
+    AskRowWeights,
+    AskSplit,
+    BringColumns,
+    Moments,
+    RowWeights,
+    UseFrame,
+    agree_on_view,
+    view_route,
+)
 from colonnade.routes import Route
 from colonnade.signing import SignedMarks, SignedWeights
 from colonnade.transports.inprocess import InProcess
@@ -66,6 +75,27 @@ def test_windows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(brought) == 2 * 3, "two windows to each party; the last with what it is for"
     own = {(each.held_out is None, each.weights is None) for each in brought}
     assert own == {(False, True), (True, False), (False, False)}, "what a party told is not sent back to it"
+
+
+@pytest.mark.usefixtures("small")
+def test_the_server_holds_weights_once() -> None:
+    """What it sends on are windows of the column that it counts by."""
+    roster = Roster((PartyCard("first", N, ("a",), None, has_weights=True), PartyCard("third", N, ("b",), "y")))
+    script = agree_on_view(roster, None, "train", "own")
+    outbox, brought = next(script), list[SignedWeights | None]()
+    while not isinstance(outbox.get("first"), UseFrame):
+        if isinstance(ask := outbox.get("first"), AskRowWeights):
+            outbox = script.send({"first": RowWeights(WEIGHTS[ask.window.places].copy(), b"")})
+        else:
+            outbox = script.send({"third": Moments(None, None)})
+        brought += [each.weights for each in outbox.values() if isinstance(each, BringColumns)]
+        brought += [each.weights for party, each in outbox.items() if isinstance(each, UseFrame) and party == "third"]
+    with pytest.raises(StopIteration) as end:
+        script.send({party: Moments(None, None) for party in outbox})
+    counts = end.value.value.row_weights
+    windows = [each.weights for each in brought if each is not None]
+    np.testing.assert_array_equal(np.concatenate(windows), counts.values)
+    assert all(np.shares_memory(window, counts.values) for window in windows)
 
 
 # A hostile server

@@ -99,6 +99,12 @@ def test_a_refusal_becomes_an_error_with_the_partys_reason(cause: str, error: ty
     )
 
 
+def test_a_reason_that_names_the_party_is_the_whole_error() -> None:
+    refused = Refused("input", "Party 'airline', column 'z': 1 of 9 values are missing.")
+    with pytest.raises(InputError, match=r"^Party 'airline', column 'z': 1 of 9 values are missing\.$"):
+        play({"airline": refused, "weather": Total(1.0)}, Ledger())
+
+
 def stumble(error: type[Exception], parties: tuple[str, ...] = ("airline", "weather")) -> Script[None]:
     """Ask, and break where the replies are read; arithmetic breaks of itself."""
     yield dict.fromkeys(parties, ASK)

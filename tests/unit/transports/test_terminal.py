@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from colonnade.text_tables import n_columns
-from colonnade.transports.terminal import CLEAR, Screen, Waiting, duration, printable, say
+from colonnade.transports.terminal import CLEAR, Passes, Screen, Waiting, duration, printable, say
 
 
 class Typewriter(io.StringIO):
@@ -107,6 +107,17 @@ def test_who_waits_at_a_terminal_counts(monkeypatch: pytest.MonkeyPatch, clock: 
     waiting.over()
     assert typewriter.getvalue() == f"Waiting (0 s){CLEAR}Waiting (2 s){CLEAR}Waiting (4 s){CLEAR}"
     assert said == []
+
+
+def test_a_pass_that_takes_long_is_counted_and_cleared(monkeypatch: pytest.MonkeyPatch, clock: list[float]) -> None:
+    typewriter = at_a_typewriter(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "80")
+    passes = Passes(Screen().count)
+    for seconds in (0.1, 0.6):
+        for n_done in range(1, 5):
+            passes.tell(n_done, 4)
+            clock[0] += seconds
+    assert typewriter.getvalue() == f"3 of 4 blocks of a pass over the table (75%){CLEAR}"
 
 
 @pytest.mark.parametrize("why", ["dumb", "taken"])

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from colonnade.data.checking.columns import ColumnSeen, columns_seen
+from colonnade.data.checking.columns import ColumnSeen, Tell, columns_seen, counted, in_silence
 from colonnade.data.checking.findings import (
     Finding,
     of_all_columns,
@@ -65,6 +65,7 @@ class _Notes:
 
     findings: list[Finding] = field(default_factory=list)
     place: Place = BY_NUMBER
+    tell: Tell = in_silence
 
     def tried(self, kind: str, columns: tuple[str, ...], step: Callable[..., T], *arguments: object) -> T | None:
         """Give what a step gives, or None and a finding."""
@@ -84,13 +85,21 @@ class _Notes:
 
 
 def check_table(
-    party: str, data: object, roles: Roles, prepare: Preparing, policy: Policy, *, show_keys: bool = False
+    party: str,
+    data: object,
+    roles: Roles,
+    prepare: Preparing,
+    policy: Policy,
+    *,
+    show_keys: bool = False,
+    tell: Tell = in_silence,
 ) -> Check:
     """Check what a party holds, given as to `Party`; columns that the policy does not let in are not looked at.
 
-    Rows that stand out are told by their numbers; by their keys, too, only if asked.
+    Rows that stand out are told by their numbers; by their keys, too, only if asked. `tell` is told what is under way.
     """
-    notes = _Notes()
+    notes = _Notes(tell=tell)
+    tell("reading the table")
     there: dict[str, str] = {}  # roles of columns that are there
     table = notes.tried("unreadable", (), _read, party, data, roles, prepare, policy, there, notes)
     if table is None or not table.num_rows or not table.num_columns:
@@ -102,10 +111,13 @@ def check_table(
     preparation = _preparation(table, rules, notes)
     if prepare is None and notes.stopped:
         notes.findings.append(of_no_rules())
+    tell("looking at columns together")
     together = _together(preparation, table, keys if show_keys else [], notes)
+    tell("looking at key and label")
     key = _key(party, there, table, seen, roles.duplicates, notes)
     label = _label(there, table, notes)
     if not notes.stopped:
+        tell("starting as the party would")
         given = Prepare(rules) if prepare is not None and rules else None
         notes.tried("does-not-start", (), _start, party, data, table, roles, given, policy)
     return Check(
@@ -158,7 +170,7 @@ def _read(
         return []
 
     keys = [name for name, role in named.items() if role == "key"]
-    table, told, notes.place = table_to_look_at(party, data, choose, keys=keys, as_text=as_text)
+    table, told, notes.place = table_to_look_at(party, data, choose, keys=keys, as_text=as_text, tell=notes.tell)
     notes.findings += of_reading(told)
     return table
 
@@ -185,7 +197,7 @@ def _rules(table: Any, roles: Mapping[str, str], prepare: Preparing, notes: _Not
 
 def _columns(table: Any, roles: Mapping[str, str], rules: Mapping[str, Rule], notes: _Notes) -> list[ColumnSeen]:
     rare = {name: rule.rare for name, rule in rules.items() if isinstance(rule, Category)}
-    seen = columns_seen(table, rare, [name for name, role in roles.items() if role == "key"])
+    seen = columns_seen(table, rare, [name for name, role in roles.items() if role == "key"], tell=notes.tell)
     notes.findings += of_columns(seen, rules, table, notes.place)
     return seen
 
@@ -193,7 +205,7 @@ def _columns(table: Any, roles: Mapping[str, str], rules: Mapping[str, Rule], no
 def _preparation(table: Any, rules: Mapping[str, Rule], notes: _Notes) -> Preparation:
     """Learn what prepared columns are, of each column that can be; gaps that stop the party are filled for that."""
     columns: list[AnyColumn] = []
-    for name, rule in rules.items():
+    for name, rule in counted(notes.tell, "preparing column", rules.items()):
         if notes.has("missing", name):
             filled = msgspec.structs.replace(rule, missing="level" if isinstance(rule, Category) else "mean")
             with suppress(InputError):

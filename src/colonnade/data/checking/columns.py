@@ -1,8 +1,8 @@
 """What is seen of a table's columns, as they came: kinds, gaps, extremes, levels, and which are the same."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
@@ -12,6 +12,9 @@ from colonnade.kernels.key_texts import Words, hashes_of
 from colonnade.preparation.reading import NUMBER_OR_COMMA, pieces_of
 from colonnade.preparation.rules import RARE
 
+T = TypeVar("T")
+# Whoever waits is told what is under way.
+Tell: TypeAlias = Callable[[str], None]
 Kind = Literal["number", "yes/no", "text", "date", "empty", "other"]
 MOSTLY = 0.9
 MILLION = 1e6
@@ -83,13 +86,30 @@ class ColumnSeen(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.distinct:,} {'levels' if self.kind == 'text' else 'values'}{rare}"
 
 
-def columns_seen(table: Any, rare: Mapping[str, int], keys: Sequence[str] = ()) -> list[ColumnSeen]:
+def in_silence(_words: str) -> None:
+    """Tell nobody what is under way."""
+
+
+def counted(tell: Tell, doing: str, items: Collection[T]) -> Iterator[T]:
+    """Give each, and tell which one of how many it is."""
+    for number, item in enumerate(items, 1):
+        tell(f"{doing} {number:,} of {len(items):,}")
+        yield item
+
+
+def columns_seen(
+    table: Any, rare: Mapping[str, int], keys: Sequence[str] = (), *, tell: Tell = in_silence
+) -> list[ColumnSeen]:
     """Look at each column of a `pyarrow.Table`, or of files; of keys only gaps and different values are counted.
 
     `rare` says, by column, of how many rows a level is not rare, if it is not the usual. Columns are read in pieces.
     """
+    tell("comparing columns")
     same = _repeated(table)
-    return [_seen(table, name, rare.get(name, RARE), name in keys, same.get(name)) for name in table.column_names]
+    return [
+        _seen(table, name, rare.get(name, RARE), name in keys, same.get(name))
+        for name in counted(tell, "looking at column", table.column_names)
+    ]
 
 
 def decoded(column: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from colonnade.data.checking.columns import ColumnSeen, columns_seen
+from colonnade.data.checking.columns import ColumnSeen, Tell, columns_seen, in_silence
 from colonnade.data.checking.roles import called_like_keys, guessed_key, spoilt_keys, suggested_label
 from colonnade.data.checking.tables import table_to_look_at
 from colonnade.data.column_rules import no_such_column
@@ -36,16 +36,26 @@ class Start(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def start_from(name: str, data: str, file: str, *, key: Sequence[str] = (), label: str | None = None) -> Start:
-    """Look at a table, which files are to name as `file`.
+def start_from(
+    name: str,
+    data: str,
+    file: str,
+    *,
+    key: Sequence[str] = (),
+    label: str | None = None,
+    tell: Tell = in_silence,
+) -> Start:
+    """Look at a table, which files are to name as `file`; `tell` is told what is under way.
 
     Key and label are as given. Without a key one is guessed: a column whose values all differ.
     """
-    table, notes, _ = table_to_look_at(name, data, list, keys=key, as_text=lambda _: [])
+    tell("reading the table")
+    table, notes, _ = table_to_look_at(name, data, list, keys=key, as_text=lambda _: [], tell=tell)
     _check(name, table, {**dict.fromkeys(key, "key"), **({} if label is None else {label: "label"})})
-    seen = columns_seen(table, {}, key)
+    seen = columns_seen(table, {}, key, tell=tell)
     key_role = _key(seen, tuple(key), label)
     label_role = _label([each for each in seen if each.name not in key_role.columns], label)
+    tell("choosing rules")
     rules, left_out = _rules(name, table, seen, [*key_role.columns, *label_role.columns])
     by_name = {each.name: each for each in seen}
     return Start(name, file, table.num_rows, by_name, key_role, label_role, rules, left_out, notes)

@@ -1,12 +1,13 @@
 """A table to look at: in memory, or, where it is large, in its Parquet files or in a file of this process."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from colonnade.data import large_files
 from colonnade.data.arrow_files import naming
+from colonnade.data.checking.columns import Tell, in_silence
 from colonnade.data.csv_reading import RereadError
 from colonnade.data.filed_columns import FileColumns
 from colonnade.data.files import Choose, chosen_columns, is_data_set, open_table, parquet_paths
@@ -21,7 +22,7 @@ from colonnade.preparation.reading import BY_NUMBER, Place
 
 
 def table_to_look_at(
-    party: str, data: object, choose: Choose, *, keys: Sequence[str], as_text: Choose
+    party: str, data: object, choose: Choose, *, keys: Sequence[str], as_text: Choose, tell: Tell = in_silence
 ) -> tuple[Any, tuple[str, ...], Place]:
     """Open a table as `open_table` does: a `pyarrow.Table` or `FileColumns`; notes, and where a row stands."""
     columns = _in_files(party, data, choose)
@@ -30,7 +31,7 @@ def table_to_look_at(
     # What can be read once only is held: a party is made of it at the end.
     most = math.inf if hasattr(data, "__arrow_c_stream__") else large_files.STREAMED_BYTES
     opened = open_table(party, data, choose, keys=keys, as_text=as_text, most=most)
-    found = sized(opened.batches, opened.n_rows, 8 * len(opened.batches.schema), most)
+    found = sized(_told(opened.batches, tell), opened.n_rows, 8 * len(opened.batches.schema), most)
     if not found.is_large:
         return found.batches.read_all(), opened.notes, opened.place
     try:
@@ -38,7 +39,21 @@ def table_to_look_at(
         return columns, opened.notes, opened.place
     except RereadError as error:
         file = error.file  # which is written otherwise than it begins
-    return table_to_look_at(party, file, choose, keys=keys, as_text=as_text)
+    return table_to_look_at(party, file, choose, keys=keys, as_text=as_text, tell=tell)
+
+
+def _told(reader: Any, tell: Tell) -> Any:
+    """Tell how many rows have been read."""
+    import pyarrow as pa
+
+    def batches() -> Iterator[Any]:
+        n_rows = 0
+        for batch in reader:
+            n_rows += batch.num_rows
+            tell(f"reading the table: {n_rows:,} rows")
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def _in_files(party: str, data: object, choose: Choose) -> FileColumns | None:

@@ -105,6 +105,24 @@ def test_roles_name_columns_that_are_there() -> None:
     assert not check.starts
 
 
+def test_who_waits_is_told_what_is_under_way() -> None:
+    told: list[str] = []
+    table = pa.table({"a": [1.0, 2.0, 4.0] * 9, "b": [1.0, 5.0, 2.0] * 9})
+    check_table("bank", table, Roles(), "auto", Policy(level="open"), tell=told.append)
+    assert told == [
+        "reading the table",
+        "reading the table: 27 rows",
+        "comparing columns",
+        "looking at column 1 of 2",
+        "looking at column 2 of 2",
+        "preparing column 1 of 2",
+        "preparing column 2 of 2",
+        "looking at columns together",
+        "looking at key and label",
+        "starting as the party would",
+    ]
+
+
 def test_only_columns_that_the_policy_lets_in_are_looked_at() -> None:
     policy = Policy(level="open", never_columns=["age"])
     check = checked(None, policy=policy, age=with_gaps(4))
