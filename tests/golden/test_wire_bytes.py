@@ -29,7 +29,6 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedClassRows, AskWhitene
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
-    BringLogits,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
@@ -394,7 +393,6 @@ EXAMPLES: dict[str, Message] = {
     "deliver classes": DeliverClasses(
         sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes"), 0, 1
     ),
-    "bring logits": BringLogits(sendable_floats([2.5, -1.0]), first=0, stop=262144),
     "ask class losses": AskClassLosses(
         sendable_floats([0.5]),
         sendable_floats([2.5]),

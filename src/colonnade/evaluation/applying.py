@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
-    BringLogits,
     DeliverClasses,
     DeliverMaskedClasses,
 )
@@ -22,7 +21,6 @@ from colonnade.evaluation.masked.messages import (
 )
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.blocks import BLOCK_ROWS
-from colonnade.kernels.selections import last_window
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import secure_route
 from colonnade.protocol.windows import NextWindow, Windows
@@ -49,10 +47,8 @@ def class_losses_route(
     """Expect questions for the party's part of logits; at the label party, with the others' sum, for losses."""
     model = Hashing(part, model_digest)
     if has_label:
-        n_numbers = 1 if n_classes == 2 else n_classes
-        last = last_window(n_places, n_numbers).first
-        asked = Ask(AskClassLosses, part=model, by_weight=by_weight, window=NextWindow(last, n_places, n_numbers))
-        return then(Windows(last, (Ask(BringLogits),), n_numbers), asked) if last else asked
+        asked = Ask(AskClassLosses, part=model, by_weight=by_weight)
+        return Windows(n_places, (asked,), 1 if n_classes == 2 else n_classes)
     flags = {"part": model, "less_label": False, "by_weight": False}
     if bits is None:
         return Windows(n_places, (Ask(AskPartialPredictions, **flags),))
