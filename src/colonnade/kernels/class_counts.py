@@ -26,6 +26,8 @@ from colonnade.kernels.ranks import ROWS_AT_ONCE
 
 # Logits that are told apart: from 2^-16 to 2^16 in size. Of few classes, to 12 bits behind the leading one.
 EXPONENTS, MOST_BITS, CLASSES_OF_MOST_BITS = 16, 12, 8
+# Logits that differ by less, in parts of themselves, are the same but for rounding; no chance is nearer to 0 or 1.
+ROUNDING, CERTAIN = 1e-12, 1e3
 # Where the bits of a float32 begin that are kept: its exponent has 8, and is 127 for 1.
 MANTISSA_BITS, BIAS = 23, 127
 
@@ -114,7 +116,7 @@ class Bins(NamedTuple):
         """Give the area, and how much it varies at most: as areas do, and by half the pairs of different logits."""
         n_pairs = float(self.yes.sum()) * float(self.no.sum())
         area, variance = area_of(self.yes, self.no)
-        apart = self.low < self.high
+        apart = self.high - self.low > ROUNDING * np.maximum(np.abs(self.low), np.abs(self.high))
         unsure = 0.5 * float(self.yes[apart] @ self.no[apart]) / n_pairs if n_pairs > 0 else 0.0
         return area, (np.sqrt(variance) + unsure) ** 2
 
@@ -206,7 +208,7 @@ class Counted:
 
 def bins_of(logits: Floats, n_bits: int) -> Rows:
     """Give the bin of each, which ascends with it: the leading bits of its float32, mirrored where it is negative."""
-    size = np.clip(np.abs(logits), 0.0, 2.0**EXPONENTS).astype(np.float32).view(np.int32)
+    size = np.clip(np.abs(logits), 2.0**-EXPONENTS, 2.0**EXPONENTS).astype(np.float32).view(np.int32)
     half = 2 * EXPONENTS << n_bits
     place = np.clip((size >> (MANTISSA_BITS - n_bits)) - ((BIAS - EXPONENTS) << n_bits), 0, half - 1)
     bins: Rows = np.where(logits < 0, half - 1 - place, half + place).astype(np.int64)
@@ -215,4 +217,5 @@ def bins_of(logits: Floats, n_bits: int) -> Rows:
 
 def _log_odds(chances: Floats) -> Floats:
     with np.errstate(divide="ignore"):
-        return np.log(chances) - np.log1p(-chances)
+        odds: Floats = np.log(chances) - np.log1p(-chances)
+    return np.clip(odds, -CERTAIN, CERTAIN, out=odds)
