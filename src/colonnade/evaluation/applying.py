@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
+    BringMaskedClasses,
     DeliverClasses,
     DeliverMaskedClasses,
 )
@@ -82,7 +83,8 @@ def masked_classes_route(part: bytes, n_places: int, to: str, party: str, *, by_
     """Expect questions for masked parts of logits; the label party is told them all, and asked for losses."""
     model = {"part": Hashing(part, model_digest), "evaluating": False}
     asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
-    windows = MaskedWindows(n_places, asked, Ask(AskMaskedClassLosses) if party == to else END)
+    learned = Ask(AskMaskedClassLosses) if party == to else END
+    windows = MaskedWindows(n_places, asked, learned, brought=BringMaskedClasses)
     return then(Ask(AskMagnitude, **model), secure_route(windows))
 
 
@@ -97,6 +99,7 @@ class MaskedWindows(Route):
     asked: Ask
     learned: Route
     first: int = 0
+    brought: type[Message] = BringMasked
 
     def after(self, request: Message) -> Route | None:
         """Expect the others' parts of this window, and the next, if this is the one that was due."""
@@ -106,7 +109,7 @@ class MaskedWindows(Route):
         stop: int = request.window.stop  # type: ignore[attr-defined]  # this kind has one
         if stop >= self.n_places:
             return some(self.learned)
-        brought = END if self.learned is END else Ask(BringMasked)
+        brought = END if self.learned is END else Ask(self.brought)
         return some(then(brought, some(replace(self, first=stop))))
 
     def next_asks(self) -> Iterator[Ask]:
@@ -117,7 +120,7 @@ class MaskedWindows(Route):
         """List all that may come: of few rows there is one window."""
         yield from self.next_asks()
         if self.learned is not END and self.n_places > BLOCK_ROWS:
-            yield Ask(BringMasked)
+            yield Ask(self.brought)
         yield from self.learned.asks()
 
     @property

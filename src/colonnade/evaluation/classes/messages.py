@@ -82,7 +82,7 @@ def _n_numbers(logits: Floats) -> int:
 
 
 class OthersLogits(Message, frozen=True):
-    """The others' masked parts of the last window, in the order of their names, for the party that holds the last one.
+    """The others' masked parts of a window, in the order of their names, for the party that holds the last one.
 
     With the intercepts and the classes: numbers, or their names.
     """
@@ -107,8 +107,14 @@ class OthersLogits(Message, frozen=True):
         return digest(named, *places, *(part.signed_digest.digest for part in self.parts))
 
 
+class BringMaskedClasses(OthersLogits, frozen=True):
+    """The others' masked parts of a window that others follow, by name. Compare chances with labels, and keep sums."""
+
+    reply: ClassVar[type[Message]] = MaskedReceived
+
+
 class DeliverMaskedClasses(OthersLogits, frozen=True):
-    """The others' masked parts, by name. Learn the sum: chances of classes follow from it."""
+    """The others' masked parts of the last window, by name. Learn the sum: chances of classes follow from it."""
 
     reply: ClassVar[type[Message]] = MaskedReceived
 
@@ -130,7 +136,7 @@ class MaskedClassLosses(Message, frozen=True):
 
 
 class AskMaskedClassLosses(OthersLogits, frozen=True):
-    """The others' masked parts, by name. Learn the sum, compare chances with labels, and add up."""
+    """The others' masked parts of the last window, by name. Learn the sum, compare chances with labels, and add up."""
 
     reply: ClassVar[type[Message]] = MaskedClassLosses
 

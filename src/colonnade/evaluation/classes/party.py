@@ -9,6 +9,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
+    BringMaskedClasses,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
@@ -21,7 +22,7 @@ from colonnade.evaluation.classes.messages import (
 from colonnade.evaluation.delivery import Received
 from colonnade.evaluation.linear import check_classes, n_models, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
-from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, let_go, own_identity
+from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, keep_taken, let_go, own_identity
 from colonnade.evaluation.windows import made_of_window
 from colonnade.kernels.arrays import Codes, Floats, Rows
 from colonnade.kernels.class_counts import Compared, Part
@@ -29,7 +30,7 @@ from colonnade.kernels.class_metrics import ClassMetrics, most_lines, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.kernels.ranks import ROWS_AT_ONCE
-from colonnade.kernels.selections import CountedRows, Window, windows_of
+from colonnade.kernels.selections import CountedRows, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.privacy.pair_keys import SHARED
@@ -118,6 +119,41 @@ def _answer_masked_delivery(
     return state.but(received=delivery), MaskedReceived(request.fingerprint())
 
 
+def _answer_masked_brought(
+    state: PartyState, request: BringMaskedClasses, data: PartyData
+) -> tuple[PartyState, Message]:
+    let, state = let_go(state, request, (request.first, request.stop), evaluating=False, is_brought=True)
+    if let is None:
+        return state, MaskedReceived(b"")
+    known = _known(request, let.ours)
+    if request.first == 0:
+        _check_told(let, known, state, request, data)  # it counts with the last window, which tells
+    return keep_taken(state, _looked_at(let, known, state, request, data)), MaskedReceived(request.fingerprint())
+
+
+def _check_told(
+    let: LetGo, known: "KnownClasses", state: PartyState, request: OthersLogits, data: PartyData
+) -> PartyState:
+    """Require that sums over the selected rows hide them; remember that they were told."""
+    by_weight = let.ours.request.by_weight
+    model = digest(let.ours.signed.other, *(part.other for part in request.parts), known.digest)
+    n_numbers = known.n_numbers(state, data, by_weight=by_weight)
+    return check_told(state, data, known.told_of(model), n_numbers, by_weight=by_weight)
+
+
+def _looked_at(
+    let: LetGo, known: "KnownClasses", state: PartyState, request: OthersLogits, data: PartyData
+) -> Arrived[Compared]:
+    """Unmask a window, of the model and classes that windows before were of, and compare it with labels."""
+    window = let.ours.request.window
+    what = OthersLogits, known.digest, tuple(part.other for part in request.parts)
+    *_, before = Compared(len(known.names)), *arrived_before(let.before, what, request, window)
+    products = let.unmasked(request.parts, data)
+    _, codes = known.products_and_codes(state, window, data, None)
+    logits, by_weight = known.logits(len(codes), products), let.ours.request.by_weight
+    return Arrived(what, window.stop, (_with_window(before, state, window, logits, codes, by_weight=by_weight),))
+
+
 def _answer_masked_losses(
     state: PartyState, request: AskMaskedClassLosses, data: PartyData
 ) -> tuple[PartyState, Message]:
@@ -125,15 +161,8 @@ def _answer_masked_losses(
     if let is None:
         return state, MaskedClassLosses(*told_of(NOTHING_TOLD), b"")
     ours, known, by_weight = let.ours, _known(request, let.ours), let.ours.request.by_weight
-    model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
-    n_numbers = known.n_numbers(state, data, by_weight=by_weight)
-    state = check_told(state, data, known.told_of(model), n_numbers, by_weight=by_weight)
-    taken, compared = let.with_others(state, request, 0.0, request.parts, data), Compared(len(known.names))
-    windows = windows_of(state.n_places, ours.request.window.n_numbers)
-    for window, part in zip(windows, taken.parts, strict=True):
-        _, codes = known.products_and_codes(state, window, data, None)
-        logits = known.logits(len(codes), part.predictions)
-        compared = _with_window(compared, state, window, logits, codes, by_weight=by_weight)
+    state = _check_told(let, known, state, request, data)
+    (compared,) = _looked_at(let, known, state, request, data).parts
     found = known.metrics(compared, state, data, by_weight=by_weight)
     told, identity = told_numbers(found, drawn=not by_weight), own_identity(data)
     sent = class_losses_digest(ours.signed.other, request, *told)
@@ -312,5 +341,6 @@ HANDLERS = (
     Handler(DeliverClasses, _answer_delivery, after=frozenset({SELECTED}), then=SELECTED),
     Handler(AskClassLosses, _answer_losses, after=frozenset({SELECTED}), then=SELECTED),
     Handler(DeliverMaskedClasses, _answer_masked_delivery, after=frozenset({SHARED}), then=SHARED),
+    Handler(BringMaskedClasses, _answer_masked_brought, after=frozenset({SHARED}), then=SHARED),
     Handler(AskMaskedClassLosses, _answer_masked_losses, after=frozenset({SHARED}), then=SHARED),
 )

@@ -8,6 +8,7 @@ from colonnade.contracts import Roster, Rounding, Script
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
+    BringMaskedClasses,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
@@ -17,7 +18,13 @@ from colonnade.evaluation.classes.messages import (
 )
 from colonnade.evaluation.linear import n_models, partial_sums
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by, too_few_digits
-from colonnade.evaluation.masked.server import AppliedModel, common_magnitude, hand_over, masked_parts
+from colonnade.evaluation.masked.server import (
+    AppliedModel,
+    MaskedParts,
+    common_magnitude,
+    hand_over,
+    masked_parts,
+)
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_metrics import MOST_LINES, ClassMetrics
 from colonnade.kernels.class_predictions import ClassPredictions
@@ -118,7 +125,11 @@ def masked_class_losses(
 def _attempt_losses(
     roster: Roster, selected: Selection, model: AppliedClasses, applied: AppliedModel, magnitude: int
 ) -> Script[ClassMetrics | LostKey]:
-    parts = yield from masked_parts(roster, selected, applied, magnitude)
+    def bring(parts: MaskedParts) -> tuple[BringMaskedClasses, bytes]:
+        brought = BringMaskedClasses(parts.of_others(applied.to), *model.named, *parts.ends)
+        return brought, brought.fingerprint()
+
+    parts = yield from masked_parts(roster, selected, applied, magnitude, bring)
     if isinstance(parts, LostKey):
         return parts
     question = AskMaskedClassLosses(parts.of_others(applied.to), *model.named, *parts.ends)
