@@ -150,7 +150,7 @@ class Counted:
     @classmethod
     def nothing(cls, n_classes: int) -> "Counted":
         """Begin: the more classes there are, the fewer bins has each."""
-        n_bits = MOST_BITS - max((n_classes // CLASSES_OF_MOST_BITS).bit_length(), 0)
+        n_bits = MOST_BITS - (n_classes // CLASSES_OF_MOST_BITS).bit_length()
         n_bins = 4 * EXPONENTS << n_bits
         curves = tuple(Bins.nothing(n_bins) for _ in range(1 if n_classes == 2 else n_classes))
         lines = Lines(*np.zeros((4, n_bins)))
