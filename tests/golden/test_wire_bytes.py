@@ -29,7 +29,7 @@ from colonnade.diagnostics.whitened_rows import AskWhitenedClassRows, AskWhitene
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
-    BringLogits,
+    BringMaskedClasses,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
@@ -394,7 +394,6 @@ EXAMPLES: dict[str, Message] = {
     "deliver classes": DeliverClasses(
         sendable_floats([[0.25, 0.75]]), sendable_floats([0.0, 1.0]), ("no", "yes"), 0, 1
     ),
-    "bring logits": BringLogits(sendable_floats([2.5, -1.0]), first=0, stop=262144),
     "ask class losses": AskClassLosses(
         sendable_floats([0.5]),
         sendable_floats([2.5]),
@@ -410,6 +409,14 @@ EXAMPLES: dict[str, Message] = {
         sendable_floats([[1.0, 0.0], [2.0, 3.0]]),
         sendable_floats([[0.75, 0.01]]),
         sendable_floats([[6.0, 0.5, 0.25]]),
+    ),
+    "bring masked classes": BringMaskedClasses(
+        (SignedPart(bytes(range(14)), bytes(32), bytes(64)),),
+        sendable_floats([2.5]),
+        sendable_floats([0.0, 1.0]),
+        ("no", "yes"),
+        16_384,
+        16_386,
     ),
     "deliver masked classes": DeliverMaskedClasses(
         (SignedPart(bytes(range(14)), bytes(32), bytes(64)),),

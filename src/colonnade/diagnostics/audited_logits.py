@@ -6,7 +6,7 @@ shorter intervals it tells which share of all rows has the later class, and its 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -152,19 +152,21 @@ def _own_classes(table: Table, rows: Rows, coef: Floats, data: PartyData) -> tup
     values = data.seen(None).once(label_classes)
     if len(values) != 2:
         raise InputError(f"its label has {len(values)} classes; an audit is of two.")
-    weights = np.ones(table.n_rows) if table.row_weights is None else np.asarray(table.row_weights)
-    # One pass over the table: whether each row is of the later class, and the party's part of its logit.
-    later, own = np.concatenate(list(table.map(partial(_class_and_part, values[1], coef))), axis=1)
-    total = float(weights @ later)
-    if not 0 < total < weights.sum():
+    weight, total, own = reduce(np.add, table.map(partial(_sums_of_class, values[1], coef))).tolist()
+    if not 0 < total < weight:
         raise InputError("only one of its two classes is among the rows that count. Hold out other rows.")
-    bits = pack_bits(later[rows].astype(np.uint64), 1)
-    return bits, total / float(weights.sum()), float(weights @ (later * own)) / total
+    bits = pack_bits((table.take(rows)[:, -1] == values[1]).astype(np.uint64), 1)
+    return bits, total / weight, own / total
 
 
-def _class_and_part(later: float, coef: Floats, block: Block) -> Floats:
+def _sums_of_class(later: float, coef: Floats, block: Block) -> Floats:
+    """Add up weights of a block's rows, of those of the later class, and the party's part of the logits of these."""
     d = len(coef)
-    return np.stack([block.values[:, d] == later, block.values[:, :d] @ coef])
+    is_later, own = block.values[:, d] == later, block.values[:, :d] @ coef
+    if block.weights is None:
+        return np.array([len(own), np.count_nonzero(is_later), own @ is_later], np.float64)
+    counted = block.weights * is_later
+    return np.array([block.weights.sum(), counted.sum(), counted @ own])
 
 
 HANDLERS = (Handler(AskAuditedLogits, _answer, after=frozenset({SELECTED}), then=SELECTED),)

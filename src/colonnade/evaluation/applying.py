@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
-    BringLogits,
+    BringMaskedClasses,
     DeliverClasses,
     DeliverMaskedClasses,
 )
@@ -22,7 +22,6 @@ from colonnade.evaluation.masked.messages import (
 )
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels.blocks import BLOCK_ROWS
-from colonnade.kernels.selections import last_window
 from colonnade.messages import Message
 from colonnade.privacy.pair_keys import secure_route
 from colonnade.protocol.windows import NextWindow, Windows
@@ -49,10 +48,8 @@ def class_losses_route(
     """Expect questions for the party's part of logits; at the label party, with the others' sum, for losses."""
     model = Hashing(part, model_digest)
     if has_label:
-        n_numbers = 1 if n_classes == 2 else n_classes
-        last = last_window(n_places, n_numbers).first
-        asked = Ask(AskClassLosses, part=model, by_weight=by_weight, window=NextWindow(last, n_places, n_numbers))
-        return then(Windows(last, (Ask(BringLogits),), n_numbers), asked) if last else asked
+        asked = Ask(AskClassLosses, part=model, by_weight=by_weight)
+        return Windows(n_places, (asked,), 1 if n_classes == 2 else n_classes)
     flags = {"part": model, "less_label": False, "by_weight": False}
     if bits is None:
         return Windows(n_places, (Ask(AskPartialPredictions, **flags),))
@@ -86,7 +83,8 @@ def masked_classes_route(part: bytes, n_places: int, to: str, party: str, *, by_
     """Expect questions for masked parts of logits; the label party is told them all, and asked for losses."""
     model = {"part": Hashing(part, model_digest), "evaluating": False}
     asked = Ask(AskMaskedPredictions, **model, by_weight=by_weight, to=to)
-    windows = MaskedWindows(n_places, asked, Ask(AskMaskedClassLosses) if party == to else END)
+    learned = Ask(AskMaskedClassLosses) if party == to else END
+    windows = MaskedWindows(n_places, asked, learned, brought=BringMaskedClasses)
     return then(Ask(AskMagnitude, **model), secure_route(windows))
 
 
@@ -101,6 +99,7 @@ class MaskedWindows(Route):
     asked: Ask
     learned: Route
     first: int = 0
+    brought: type[Message] = BringMasked
 
     def after(self, request: Message) -> Route | None:
         """Expect the others' parts of this window, and the next, if this is the one that was due."""
@@ -110,7 +109,7 @@ class MaskedWindows(Route):
         stop: int = request.window.stop  # type: ignore[attr-defined]  # this kind has one
         if stop >= self.n_places:
             return some(self.learned)
-        brought = END if self.learned is END else Ask(BringMasked)
+        brought = END if self.learned is END else Ask(self.brought)
         return some(then(brought, some(replace(self, first=stop))))
 
     def next_asks(self) -> Iterator[Ask]:
@@ -121,7 +120,7 @@ class MaskedWindows(Route):
         """List all that may come: of few rows there is one window."""
         yield from self.next_asks()
         if self.learned is not END and self.n_places > BLOCK_ROWS:
-            yield Ask(BringMasked)
+            yield Ask(self.brought)
         yield from self.learned.asks()
 
     @property

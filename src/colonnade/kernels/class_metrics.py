@@ -10,7 +10,15 @@ import numpy as np
 from colonnade.kernels.arrays import Codes, Flags, Floats, Rows
 from colonnade.kernels.logits import chances_of_last, log_loss, probabilities
 from colonnade.kernels.moments import Spread, joined_spread, spread_of
-from colonnade.kernels.ranks import ascending, ascending_marked, each_of, firsts_of, groups_of, sums_by
+from colonnade.kernels.ranks import (
+    ROWS_AT_ONCE,
+    ascending,
+    ascending_marked,
+    each_of,
+    firsts_of,
+    groups_of,
+    sums_by,
+)
 
 # Lines of a calibration table: at most so many, and one for so many rows.
 MOST_LINES, ROWS_A_LINE = 10, 50
@@ -70,14 +78,24 @@ def class_metrics(logits: Floats, codes: Rows | Codes, weights: Floats, n_classe
     """
     if logits.ndim == 1:
         return _of_two(logits, codes, weights, least)
-    codes = codes.astype(np.int64, copy=False)
-    losses, chances = log_loss(logits, codes), probabilities(logits)
-    came = codes[:, np.newaxis] == np.arange(n_classes)
-    likely, squares = chances.argmax(axis=1), np.square(chances - came).sum(axis=1)
-    areas = _areas([*chances.T], [*came.T], weights)
-    calibration = calibration_table(chances.max(axis=1), likely == codes, weights, least)
-    cost, confusion = float(weights @ losses), _confusion(codes, likely, weights, n_classes)
-    return ClassMetrics(cost, _deviation(losses, weights), float(weights @ squares), confusion, areas, calibration)
+    # A row of chances for each class, in which its rows are ordered.
+    chances, largest, right = np.empty(logits.shape[::-1]), np.empty(len(codes)), np.empty(len(codes), np.bool_)
+    spreads, brier, confusion = list[Spread](), 0.0, np.zeros((n_classes, n_classes))
+    for start in range(0, len(codes), ROWS_AT_ONCE):
+        some = slice(start, start + ROWS_AT_ONCE)
+        own, counts = codes[some].astype(np.int64, copy=False), weights[some]
+        losses, found = losses_and_chances(logits[some], own)
+        likely, came = found.argmax(axis=1), own[:, np.newaxis] == np.arange(n_classes)
+        chances[:, some], largest[some], right[some] = found.T, found.max(axis=1), likely == own
+        spreads.append(spread_of(losses, counts))
+        brier += float(counts @ np.square(found - came).sum(axis=1))
+        confusion += confusion_of(own, likely, counts, n_classes)
+    calibration = calibration_table(largest, right, weights, least)
+    del largest, right
+    areas = _areas(chances, codes, weights)
+    weight, mean, squares = joined_spread(spreads)
+    deviation = float(np.sqrt(squares / (weight - 1))) if weight > 1 else 0.0
+    return ClassMetrics(weight * mean, deviation, brier, confusion, areas, calibration)
 
 
 def _of_two(logits: Floats, codes: Rows | Codes, weights: Floats, least: int) -> ClassMetrics:
@@ -92,7 +110,7 @@ def _of_two(logits: Floats, codes: Rows | Codes, weights: Floats, least: int) ->
     for some in groups_of(ordered):
         yes, counts = came[some], None if own is None else own[some]
         curve.add(*_by_value(firsts_of(ordered[some]), yes, counts))
-        losses, found = _loss_and_chance(ordered[some], yes)
+        losses, found = loss_and_chance(ordered[some], yes)
         spreads.append(spread_of(losses, counts))
         brier += _sum(np.square(found - yes), counts)
         confusion += _of_both(yes, found > 0.5, counts)
@@ -109,7 +127,7 @@ def _of_two(logits: Floats, codes: Rows | Codes, weights: Floats, least: int) ->
 def _of_both(yes: Flags, likely: Flags, weights: Floats | None) -> Floats:
     """Add up rows by their class, and by the class that is most likely; shape (2, 2)."""
     if weights is not None:
-        return _confusion(yes.astype(np.int64), likely, weights, 2)
+        return confusion_of(yes.astype(np.int64), likely, weights, 2)
     n_yes, n_likely, n_both = (np.count_nonzero(each) for each in (yes, likely, yes & likely))
     return np.array([[len(yes) - n_yes - n_likely + n_both, n_likely - n_both], [n_yes - n_both, n_both]], np.float64)
 
@@ -138,13 +156,18 @@ class _Curve:
         return mean / n_no, variance
 
 
-def _loss_and_chance(logits: Floats, yes: Flags) -> tuple[Floats, Floats]:
+def loss_and_chance(logits: Floats, yes: Flags) -> tuple[Floats, Floats]:
     """Compute -log of the chance of each row's class, and the chance of the last, both of shape (m,)."""
     small = np.exp(-np.abs(logits))
     losses = np.log1p(small)
     # The logit where it speaks for the other class; no number is rounded by this.
     losses += np.maximum(logits, 0.0) - logits * yes
     return losses, chances_of_last(logits, small)
+
+
+def losses_and_chances(logits: Floats, codes: Rows) -> tuple[Floats, Floats]:
+    """Compute the same of more classes, of shapes (m,) and (m, K)."""
+    return log_loss(logits, codes), probabilities(logits)
 
 
 def _sum(numbers: Floats, weights: Floats | None) -> float:
@@ -155,18 +178,20 @@ def _given(weights: Floats | None, rows: Flags) -> Floats:
     return np.ones(len(rows)) if weights is None else weights
 
 
-def _confusion(codes: Rows, likely: Rows | Flags, weights: Floats, n_classes: int) -> Floats:
+def confusion_of(codes: Rows, likely: Rows | Flags, weights: Floats, n_classes: int) -> Floats:
+    """Add up the weight of rows of each class, by the one that is most likely; shape (K, K)."""
     table = np.bincount(n_classes * codes + likely, weights, minlength=n_classes**2)
     return np.asarray(table.reshape(n_classes, n_classes), np.float64)
 
 
 def n_lines(weights: Floats) -> int:
     """Say how many lines a calibration table of rows of these weights has, at most."""
-    effective = float(weights.sum()) ** 2 / max(float(weights @ weights), np.finfo(float).tiny)
-    return _most_lines(effective)
+    return most_lines(float(weights.sum()), float(weights @ weights))
 
 
-def _most_lines(effective: float) -> int:
+def most_lines(weight: float, squares: float) -> int:
+    """Say how many it has of rows of this weight, whose weights have squares that add up to this."""
+    effective = weight**2 / max(squares, np.finfo(float).tiny)
     return int(min(max(effective / ROWS_A_LINE, 1.0), MOST_LINES))
 
 
@@ -184,7 +209,20 @@ def _lines(chances: Floats, came: Flags, weights: Floats | None, least: int) -> 
     if not len(chances):
         return np.empty((0, 3))
     starts = _even_starts(chances) if weights is None else _starts(chances, weights)
-    lines = [line for line in _sums(chances, came, weights, starts) if line[0] > 0]
+    return _of_enough_rows(_sums(chances, came, weights, starts), least)
+
+
+def lines_of_bins(sums: Floats, least: int) -> Floats:
+    """Make a calibration table of bins by ascending chance: weights, squares, chances and what came, shape (4, b)."""
+    weight = sums[0]
+    most = most_lines(float(weight.sum()), float(sums[1].sum()))
+    begin = np.unique(np.searchsorted(_below(weight), float(weight.sum()) * np.arange(most) / most))
+    return _of_enough_rows(np.add.reduceat(sums, begin[begin < len(weight)], axis=1).T, least)
+
+
+def _of_enough_rows(sums: Floats, least: int) -> Floats:
+    """Put lines together until each is of enough rows."""
+    lines = [line for line in sums if line[0] > 0]
     while few := [number for number, line in enumerate(lines) if _effective(line) < least]:
         # It goes to the one before; the first, to the one after.
         at = max(few[0] - 1, 0)
@@ -205,7 +243,7 @@ def _starts(chances: Floats, weights: Floats) -> Rows:
 
 def _even_starts(chances: Floats) -> Rows:
     """Find them where all weights are 1: by the rows of the same chance as where a line would begin by itself."""
-    most = _most_lines(len(chances))
+    most = most_lines(len(chances), len(chances))
     due = len(chances) * np.arange(most) / most
     first, stop = (np.searchsorted(chances, chances[due.astype(np.int64)], side) for side in ("left", "right"))
     begin = np.where((first + stop) / 2 >= due, first, stop)
@@ -228,16 +266,17 @@ def _effective(line: Floats) -> float:
     return float(line[0] ** 2 / line[1]) if line[1] > 0 else 0.0
 
 
-def _areas(chances: list[Floats], came: list[Flags], weights: Floats) -> Floats:
-    """Compute the area of each class by its chances, its variance, and of their mean; shape (L + 1, 2)."""
-    areas, whole = [], np.zeros(len(weights))
-    for own, yes in zip(chances, came, strict=True):
+def _areas(chances: Floats, codes: Rows | Codes, weights: Floats) -> Floats:
+    """Compute the area of each class by its chances, (K, m), its variance, and of their mean; shape (K + 1, 2)."""
+    found, whole = list[tuple[float, float]](), np.zeros(len(weights))
+    for place, own in enumerate(chances):
         order, ordered = ascending(own)
-        firsts = firsts_of(ordered)
-        areas.append(_area(*_by_value(firsts, yes[order], weights[order])))
-        of_yes, of_no = (each_of(firsts, len(order), parts) for parts in (areas[-1].of_yes, areas[-1].of_no))
-        whole[order] += np.where(yes[order], of_yes, of_no) / len(chances)
-    found = [(each.area, each.variance) for each in areas]
+        firsts, yes = firsts_of(ordered), codes[order] == place
+        area = _area(*_by_value(firsts, yes, weights[order]))
+        found.append((area.area, area.variance))
+        for came, parts in ((yes, area.of_yes), (~yes, area.of_no)):
+            whole[order[came]] += each_of(firsts, len(order), parts)[came] / len(chances)
+        del order, ordered, firsts, area, parts  # before the next are made
     mean = float(np.mean([area for area, _ in found])), float(weights @ np.square(whole))
     # No number within 0 and 1 varies more than by a quarter.
     return np.array([(area, min(variance, 0.25)) for area, variance in (*found, mean)])
@@ -248,6 +287,12 @@ def _by_value(firsts: Rows | None, came: Flags, weights: Floats | None) -> tuple
     if weights is None:
         return sums_by(firsts, came.astype(np.int64)), sums_by(firsts, (~came).astype(np.int64))
     return sums_by(firsts, weights * came), sums_by(firsts, weights * ~came)
+
+
+def area_of(yes: Floats, no: Floats) -> tuple[float, float]:
+    """Give the area, and its variance, by the weights of those that came true and of others, by ascending value."""
+    found = _area(yes, no)
+    return found.area, found.variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,11 +336,3 @@ def _below(weights: Floats | Rows) -> Floats:
     below = np.cumsum(weights).astype(np.float64, copy=False)  # whole numbers are added up the faster
     below -= weights / 2
     return below
-
-
-def _deviation(losses: Floats, weights: Floats) -> float:
-    n = float(weights.sum())
-    if n <= 1:
-        return 0.0
-    mean = float(weights @ losses) / n
-    return float(np.sqrt(weights @ np.square(losses - mean) / (n - 1)))

@@ -146,11 +146,16 @@ class Arrived(Generic[P]):
 
 def arrived(before: object, what: object, request: Message, window: Window, part: P) -> Arrived[P]:
     """Put what came of a window beside what came before, if it is the next; a first one begins anew."""
+    return Arrived(what, window.stop, (*arrived_before(before, what, request, window), part))
+
+
+def arrived_before(before: object, what: object, request: Message, window: Window) -> tuple[Any, ...]:
+    """Give what came before a window, if it is the next; before a first one, nothing."""
     is_same = isinstance(before, Arrived) and before.what == what
     earlier: Arrived[Any] = before if is_same and window.first else Arrived(what)  # type: ignore[assignment]
     if earlier.stop != window.first:
         raise checks.wrong(SERVER, request, f"rows from {window.first} on, where {earlier.stop} would be next")
-    return Arrived(what, window.stop, (*earlier.parts, part))
+    return earlier.parts
 
 
 def joined(parts: tuple[npt.NDArray[Any], ...]) -> npt.NDArray[Any]:

@@ -11,11 +11,12 @@ import colonnade as cn
 from colonnade.catalogue import codec, party_session
 from colonnade.data.tables import read_table
 from colonnade.evaluation.applying import class_losses_route, evaluated_route, predicted_route
-from colonnade.evaluation.classes.messages import AskClassLosses, BringLogits
+from colonnade.evaluation.classes.messages import AskClassLosses, ClassLosses, told_of
 from colonnade.evaluation.clustering import AskPartialDistances
 from colonnade.evaluation.linear import AskPartialPredictions, PartialPredictions
 from colonnade.evaluation.telling import model_digest
 from colonnade.kernels import selections
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
@@ -87,6 +88,10 @@ ROUNDED: dict[str, tuple[Any, Callable[[cn.Federation], Any]]] = {
 }
 
 
+# What the label party is told of a classification: its coefficients, the intercepts and the classes.
+LABEL_UNITS = {"evaluate, classes": 1 + 1 + 2, "evaluate, grades": 3 + 3 + 3}
+
+
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a window of every block: three of these tables."""
@@ -126,7 +131,8 @@ def test_windows_change_nothing(job: str, monkeypatch: pytest.MonkeyPatch) -> No
     model_units = sum(
         entry.units for entry in cut[InProcess].ledger if entry.kind in ("AskPartialPredictions", "AskPartialDistances")
     )
-    assert spreads == model_units * 2 // 3, "the model is told with each window; nothing else comes twice"
+    of_classes = next((n for name, n in LABEL_UNITS.items() if job.startswith(name)), 0)
+    assert spreads == (model_units + 3 * of_classes) * 2 // 3, "the model comes with each window, nothing else"
 
 
 @pytest.mark.parametrize("job", ROUNDED)
@@ -229,20 +235,21 @@ def test_a_job_of_few_rows_is_one_window() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_logits_are_brought_in_order_and_asked_for_with_the_last() -> None:
+def test_logits_are_brought_in_order() -> None:
     route = class_losses_route(MODEL, N, 2, None, 0, has_label=True, by_weight=True)
     logits = sendable_floats(np.zeros(4))
-    first, second = BringLogits(logits, 0, BLOCK_ROWS), BringLogits(logits, BLOCK_ROWS, 2 * BLOCK_ROWS)
-    ask = AskClassLosses(COEF, logits, logits, logits, None, True, 2 * BLOCK_ROWS, N)
-    assert after(route, first, second, ask) is END
+    ends = ((0, BLOCK_ROWS), (BLOCK_ROWS, 2 * BLOCK_ROWS), (2 * BLOCK_ROWS, N))
+    first, second, last = (AskClassLosses(COEF, logits, logits, logits, None, True, *each) for each in ends)
+    assert after(route, first, second, last) is END
     for refused in (
-        (ask,),
-        (first, ask),
+        (last,),
+        (first, last),
         (second,),
         (first, first),
-        (first, second, BringLogits(logits, 2 * BLOCK_ROWS, N)),
-        (first, second, msgspec.structs.replace(ask, first=0)),
-        (BringLogits(sendable_floats(np.zeros((4, 3))), 0, BLOCK_ROWS),),
+        (first, second, msgspec.structs.replace(last, first=0)),
+        (first, msgspec.structs.replace(second, coef=sendable_floats([9.0]))),
+        (first, msgspec.structs.replace(second, by_weight=False)),
+        (msgspec.structs.replace(first, others=sendable_floats(np.zeros((4, 3)))),),
     ):
         assert after(route, *refused) is None
 
@@ -253,23 +260,49 @@ def test_a_session_without_a_sheet_knows_windows_too(first: int, stop: int) -> N
     session = party_session(table, Policy(level="open"))
     for request in (Hello(WIRE_VERSION), UseAllRows()):
         assert not isinstance(session.answer(request), Refused)
-    for bad in (asked(first, stop), BringLogits(sendable_floats(np.zeros(10)), first, stop)):
+    for bad in (asked(first, stop), compared(np.zeros(10), first, stop)):
         reply = session.answer(codec().decode(codec().encode(bad)))
         assert isinstance(reply, Refused)
         assert "a window of rows" in reply.reason
 
 
-def test_logits_that_a_server_makes_up_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A number a row is what the label party holds of its own; of more, no more than a message ever had."""
-    monkeypatch.setattr("colonnade.evaluation.classes.party.MAX_NUMBERS", 500)
-    table = read_table("a", np.arange(20.0).reshape(10, 2), label=np.ones(10))
+def compared(others: Floats, first: int, stop: int, **changes: Any) -> AskClassLosses:
+    """Ask for losses of a window, of a model of two columns and classes."""
+    zeros = sendable_floats([0.0, 0.0])
+    asked = AskClassLosses(
+        zeros, sendable_floats(others), zeros[:1], sendable_floats([0.0, 1.0]), None, True, first, stop
+    )
+    return msgspec.structs.replace(asked, **changes)
+
+
+@pytest.mark.usefixtures("small")
+def test_windows_of_logits_are_of_one_model_and_nothing_is_told_before_the_last() -> None:
+    """A server without a sheet may ask what it likes, but not what two models make of one window each."""
+    table = read_table("a", np.arange(2.0 * N).reshape(N, 2), label=np.arange(N) % 2)
     session = party_session(table, Policy(level="open"))
     for request in (Hello(WIRE_VERSION), UseAllRows()):
         session.answer(request)
-    reply = session.answer(BringLogits(sendable_floats(np.zeros((10, 51))), 0, 10))
+    zeros, ends = np.zeros(BLOCK_ROWS), (BLOCK_ROWS, 2 * BLOCK_ROWS)
+    first = session.answer(compared(zeros, 0, BLOCK_ROWS))
+    assert isinstance(first, ClassLosses)
+    assert not any(map(len, told_of(first)))
+    for changes in (
+        {"coef": sendable_floats([0.0, 1.0])},
+        {"intercepts": sendable_floats([1.0])},
+        {"values": sendable_floats([0.0, 2.0])},
+        {"by_weight": False},
+    ):
+        assert "where 0 would be next" in refused(session.answer(compared(zeros, *ends, **changes)))
+    assert "shape" in refused(session.answer(compared(zeros[1:], *ends)))
+    assert not isinstance(session.answer(compared(zeros, *ends)), Refused)
+    last = session.answer(compared(np.zeros(N - ends[1]), ends[1], N))
+    assert isinstance(last, ClassLosses)
+    assert last.confusion.sum() == N
+
+
+def refused(reply: Any) -> str:
     assert isinstance(reply, Refused)
-    assert "logits of the others would be 510 numbers, and it keeps 500 at most" in reply.reason
-    assert not isinstance(session.answer(BringLogits(sendable_floats(np.zeros((10, 50))), 0, 10)), Refused)
+    return reply.reason
 
 
 class Meddled(InProcess):

@@ -35,8 +35,8 @@ class DeliverClasses(Message, frozen=True):
 class ClassLosses(Message, frozen=True):
     """Sums over the selected rows: losses, squares of errors, a table of classes, areas under curves, calibration.
 
-    The server brings the others' part of every row's logit. It could bring another, and read labels from losses: to an
-    owner's policy these are labels.
+    Nothing before the last window. The server brings the others' part of every row's logit. It could bring another, and
+    read labels from losses: to an owner's policy these are labels.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -48,26 +48,10 @@ class ClassLosses(Message, frozen=True):
     calibration: Annotated[Floats, Reveals.MOMENTS]
 
 
-class BringLogits(Message, frozen=True):
-    """The others' logits of a window, in sum: the label party keeps them until all are there."""
-
-    phase: ClassVar[str] = "predicting"
-    reply: ClassVar[type[Message]] = Received
-
-    others: Annotated[Floats, Reveals.PREDICTIONS]
-    first: Annotated[int, Reveals.NOTHING]
-    stop: Annotated[int, Reveals.NOTHING]
-
-    @property
-    def window(self) -> Window:
-        """Which rows, and how many numbers of each."""
-        return Window(self.first, self.stop, _n_numbers(self.others))
-
-
 class AskClassLosses(Message, frozen=True):
-    """The label party's part of the coefficients, the others' logits in sum, the intercepts and the classes.
+    """The label party's part of the coefficients, the others' logits of a window in sum, intercepts and classes.
 
-    Logits are of the last window, or the only one. Whether rows count by their weights.
+    Whether rows count by their weights. All but the logits is the same in all windows.
     """
 
     phase: ClassVar[str] = "predicting"
@@ -98,7 +82,7 @@ def _n_numbers(logits: Floats) -> int:
 
 
 class OthersLogits(Message, frozen=True):
-    """The others' masked parts of the last window, in the order of their names, for the party that holds the last one.
+    """The others' masked parts of a window, in the order of their names, for the party that holds the last one.
 
     With the intercepts and the classes: numbers, or their names.
     """
@@ -123,8 +107,14 @@ class OthersLogits(Message, frozen=True):
         return digest(named, *places, *(part.signed_digest.digest for part in self.parts))
 
 
+class BringMaskedClasses(OthersLogits, frozen=True):
+    """The others' masked parts of a window that others follow, by name. Compare chances with labels, and keep sums."""
+
+    reply: ClassVar[type[Message]] = MaskedReceived
+
+
 class DeliverMaskedClasses(OthersLogits, frozen=True):
-    """The others' masked parts, by name. Learn the sum: chances of classes follow from it."""
+    """The others' masked parts of the last window, by name. Learn the sum: chances of classes follow from it."""
 
     reply: ClassVar[type[Message]] = MaskedReceived
 
@@ -146,7 +136,7 @@ class MaskedClassLosses(Message, frozen=True):
 
 
 class AskMaskedClassLosses(OthersLogits, frozen=True):
-    """The others' masked parts, by name. Learn the sum, compare chances with labels, and add up."""
+    """The others' masked parts of the last window, by name. Learn the sum, compare chances with labels, and add up."""
 
     reply: ClassVar[type[Message]] = MaskedClassLosses
 
@@ -160,3 +150,8 @@ def classes_digest(intercepts: Floats, values: Floats, names: tuple[str, ...] | 
 def class_losses_digest(other: bytes, question: AskMaskedClassLosses, *told: Floats) -> bytes:
     """Hash which model the party applied, what it was sent, and what it made of it."""
     return digest(other, question.fingerprint(), *(np.ascontiguousarray(each, "<f8").tobytes() for each in told))
+
+
+def told_of(reply: ClassLosses | MaskedClassLosses) -> tuple[Floats, Floats, Floats, Floats]:
+    """Give the numbers of a reply, all of them."""
+    return reply.sums, reply.confusion, reply.areas, reply.calibration

@@ -1,6 +1,7 @@
 """A party's side of classifications that are applied: it takes chances of classes, or compares them with its labels."""
 
-from functools import partial
+from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 
@@ -8,7 +9,7 @@ from colonnade.errors import InputError
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
-    BringLogits,
+    BringMaskedClasses,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
@@ -16,30 +17,41 @@ from colonnade.evaluation.classes.messages import (
     OthersLogits,
     class_losses_digest,
     classes_digest,
+    told_of,
 )
 from colonnade.evaluation.delivery import Received
-from colonnade.evaluation.linear import check_classes, products, weights_of
+from colonnade.evaluation.linear import check_classes, n_models, weights_of
 from colonnade.evaluation.masked.messages import MaskedReceived
-from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, let_go, own_identity
-from colonnade.evaluation.windows import made_of_window, of_selected
+from colonnade.evaluation.masked.receiving import KeptPart, LetGo, check_told, keep_taken, let_go, own_identity
+from colonnade.evaluation.windows import made_of_window
 from colonnade.kernels.arrays import Codes, Floats, Rows
-from colonnade.kernels.class_metrics import ClassMetrics, class_metrics, n_lines
+from colonnade.kernels.class_counts import Compared, Part
+from colonnade.kernels.class_metrics import ClassMetrics, most_lines, n_lines
 from colonnade.kernels.class_predictions import ClassPredictions, class_chances
 from colonnade.kernels.classes import MOST_CLASSES
 from colonnade.kernels.ranks import ROWS_AT_ONCE
 from colonnade.kernels.selections import CountedRows, Window
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.privacy.pair_keys import SHARED
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.classes import ClassName, class_counts, class_names, label_classes
 from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
-from colonnade.protocol.windows import Arrived, arrived, check_kept, check_window, joined, n_selected_in
+from colonnade.protocol.windows import (
+    Arrived,
+    arrived,
+    arrived_before,
+    check_kept,
+    check_window,
+    joined,
+    n_selected_in,
+)
 from colonnade.signing import digest
 
 # A line of the calibration table is of so many rows at least, and of more where the owner asks for more.
 LEAST_IN_LINE = 10
+NOTHING_TOLD = ClassLosses(*(sendable_floats(()) for _ in range(4)))
 # Chances are 0 and 1 long before. Losses of parts that another party made up still have sums that can be told.
 LARGEST_LOGIT = 1e80
 
@@ -58,49 +70,40 @@ def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData
     return state.but(learning=None, received=delivery), Received()
 
 
-def _answer_logits(state: PartyState, request: BringLogits, _: PartyData) -> tuple[PartyState, Message]:
-    return state.but(learning=_brought(state, request)), Received()
+@dataclass(frozen=True, eq=False)
+class _Looked:
+    """What came of windows so far, and a name of the logits that were brought, for owners who count what is told."""
 
+    compared: Compared
+    brought: bytes = b""
 
-def _brought(state: PartyState, request: BringLogits | AskClassLosses) -> Arrived[Floats]:
-    """Put a window of the others' logits beside those that are there: a number a row and class."""
-    check_window(state, request, request.window)
-    checks.in_range(SERVER, request, request.others)
-    if len(request.others) > request.stop - request.first:
-        raise checks.wrong(SERVER, request, f"{len(request.others)} logits of a window of fewer rows")
-    brought = arrived(state.learning, BringLogits, request, request.window, request.others)
-    most = max(MAX_NUMBERS, len(state.selection()))
-    if (n_numbers := sum(each.size for each in brought.parts)) > most:
-        raise InputError(
-            f"logits of the others would be {n_numbers:,} numbers, and it keeps {most:,} at most. Evaluate fewer rows."
-        )
-    return brought
+    def __repr__(self) -> str:
+        return "_Looked(not shown)"
 
 
 def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) -> tuple[PartyState, Message]:
-    rows, n_features = state.selection(), len(data.table.feature_names)
+    window, n_features = request.window, len(data.table.feature_names)
+    check_window(state, request, window)
     checks.shape(SERVER, request, request.coef, (*request.coef.shape[:-1], n_features))
-    check_classes(request, request.coef, request.stop - request.first, less_label=False)
+    check_classes(request, request.coef, window.stop - window.first, less_label=False)
     checks.in_range(SERVER, request, request.coef)
-    brought = _brought(state, request).parts
-    if any(each.shape[1:] != request.coef.shape[:-1] for each in brought):
-        raise checks.wrong(SERVER, request, "logits of other classes than its coefficients are of")
-    n_brought = sum(map(len, brought))
-    if n_brought != len(rows):
-        shape = (n_brought, *request.coef.shape[:-1])
-        raise checks.wrong(SERVER, request, f"logits of shape {shape} for {len(rows):,} selected rows")
-    state = state.but(learning=None)
+    checks.shape(SERVER, request, request.others, (n_selected_in(state, window), *request.coef.shape[:-1]))
+    checks.in_range(SERVER, request, request.others)
     known = KnownClasses(request, request.intercepts, request.values, request.names)
-    weights = weights_of(state, data, by_weight=request.by_weight)
+    known.check_coef(request, request.coef)
+    model = digest(request.coef.tobytes(), known.digest)
+    what = AskClassLosses, model, request.by_weight
+    *_, looked = _Looked(Compared(len(known.names))), *arrived_before(state.learning, what, request, window)
+    brought = digest(looked.brought, request.others.tobytes()) if data.policy.least_rows > 1 else b""
+    compared = known.compared(looked.compared, state, request, data)
+    if window.stop < state.n_places:
+        return state.but(learning=Arrived(what, window.stop, (_Looked(compared, brought),))), NOTHING_TOLD
+    state = state.but(learning=None)
     if data.policy.least_rows > 1:
-        model = digest(*(each.tobytes() for each in (request.coef, joined(brought))), known.digest)
-        n_numbers = known.n_numbers(state, weights)
-        state = check_told(state, data, known.told_of(model), n_numbers, by_weight=request.by_weight)
-    own, at = made_of_window(state, Window(0, state.n_places, 1), data, products(request.coef)), 0
-    for others in brought:
-        own[at : at + len(others)] += others
-        at += len(others)
-    found = known.metrics(own, weights, state, data)
+        told_of = known.told_of(digest(model, brought))
+        n_numbers = known.n_numbers(state, data, by_weight=request.by_weight)
+        state = check_told(state, data, told_of, n_numbers, by_weight=request.by_weight)
+    found = known.metrics(compared, state, data, by_weight=request.by_weight)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
 
 
@@ -111,9 +114,44 @@ def _answer_masked_delivery(
     if let is None:
         return state, MaskedReceived(b"")
     rows, known = state.selected(), _known(request, let.ours)
-    chances = class_chances(known.logits(_all_products(let, state, request, data), len(rows)))
+    chances = class_chances(known.logits(len(rows), _all_products(let, state, request, data)))
     delivery = Delivery(rows, ClassPredictions(chances, known.names), keys=data.table.key_columns(rows))
     return state.but(received=delivery), MaskedReceived(request.fingerprint())
+
+
+def _answer_masked_brought(
+    state: PartyState, request: BringMaskedClasses, data: PartyData
+) -> tuple[PartyState, Message]:
+    let, state = let_go(state, request, (request.first, request.stop), evaluating=False, is_brought=True)
+    if let is None:
+        return state, MaskedReceived(b"")
+    known = _known(request, let.ours)
+    if request.first == 0:
+        _check_told(let, known, state, request, data)  # it counts with the last window, which tells
+    return keep_taken(state, _looked_at(let, known, state, request, data)), MaskedReceived(request.fingerprint())
+
+
+def _check_told(
+    let: LetGo, known: "KnownClasses", state: PartyState, request: OthersLogits, data: PartyData
+) -> PartyState:
+    """Require that sums over the selected rows hide them; remember that they were told."""
+    by_weight = let.ours.request.by_weight
+    model = digest(let.ours.signed.other, *(part.other for part in request.parts), known.digest)
+    n_numbers = known.n_numbers(state, data, by_weight=by_weight)
+    return check_told(state, data, known.told_of(model), n_numbers, by_weight=by_weight)
+
+
+def _looked_at(
+    let: LetGo, known: "KnownClasses", state: PartyState, request: OthersLogits, data: PartyData
+) -> Arrived[Compared]:
+    """Unmask a window, of the model and classes that windows before were of, and compare it with labels."""
+    window = let.ours.request.window
+    what = OthersLogits, known.digest, tuple(part.other for part in request.parts)
+    *_, before = Compared(len(known.names)), *arrived_before(let.before, what, request, window)
+    products = let.unmasked(request.parts, data)
+    _, codes = known.products_and_codes(state, window, data, None)
+    logits, by_weight = known.logits(len(codes), products), let.ours.request.by_weight
+    return Arrived(what, window.stop, (_with_window(before, state, window, logits, codes, by_weight=by_weight),))
 
 
 def _answer_masked_losses(
@@ -121,13 +159,11 @@ def _answer_masked_losses(
 ) -> tuple[PartyState, Message]:
     let, state = let_go(state, request, (request.first, request.stop), evaluating=False)
     if let is None:
-        nothing = sendable_floats(())
-        return state, MaskedClassLosses(nothing, nothing, nothing, nothing, b"")
+        return state, MaskedClassLosses(*told_of(NOTHING_TOLD), b"")
     ours, known, by_weight = let.ours, _known(request, let.ours), let.ours.request.by_weight
-    weights = weights_of(state, data, by_weight=by_weight)
-    model = digest(ours.signed.other, *(part.other for part in request.parts), known.digest)
-    state = check_told(state, data, known.told_of(model), known.n_numbers(state, weights), by_weight=by_weight)
-    found = known.metrics(_all_products(let, state, request, data), weights, state, data)
+    state = _check_told(let, known, state, request, data)
+    (compared,) = _looked_at(let, known, state, request, data).parts
+    found = known.metrics(compared, state, data, by_weight=by_weight)
     told, identity = told_numbers(found, drawn=not by_weight), own_identity(data)
     sent = class_losses_digest(ours.signed.other, request, *told)
     return state, MaskedClassLosses(*told, identity.sign(sent_statement(identity.name, ours.transcript, sent)))
@@ -142,8 +178,9 @@ def _all_products(let: LetGo, state: PartyState, request: OthersLogits, data: Pa
 def _known(request: OthersLogits, ours: KeptPart) -> "KnownClasses":
     """Read classes, as many as coefficients were masked for."""
     known, coef = KnownClasses(request, request.intercepts, request.values, request.names), ours.request.coef
-    if coef is None or coef.shape[:-1] != ((len(known.names),) if len(known.names) > 2 else ()):
-        raise checks.wrong(SERVER, request, "other classes than parts were masked for")
+    if coef is None:
+        raise checks.wrong(SERVER, request, "a question for classes of parts that are of centres")
+    known.check_coef(request, coef)
     return known
 
 
@@ -157,10 +194,19 @@ class KnownClasses:
         checks.shape(SERVER, request, intercepts, (1 if len(self.names) == 2 else len(self.names),))
         checks.in_range(SERVER, request, intercepts)
 
-    def n_numbers(self, state: PartyState, weights: Floats) -> int:
+    def check_coef(self, request: Message, coef: Floats) -> None:
+        """Require coefficients of so many classes."""
+        if coef.shape[:-1] != ((len(self.names),) if len(self.names) > 2 else ()):
+            raise checks.wrong(SERVER, request, "other classes than coefficients are of")
+
+    def n_numbers(self, state: PartyState, data: PartyData, *, by_weight: bool) -> int:
         """Count the numbers that an evaluation tells, at most: sums, a table of classes, areas, and calibration."""
-        n, (_, _, weight) = len(self.names), _distinct(state, weights)
-        return 3 + n**2 + 2 * (1 if n == 2 else n + 1) + 3 * n_lines(weight)
+        rows, n = state.selection(), len(self.names)
+        if not isinstance(rows, CountedRows):
+            lines = n_lines(_distinct(rows, weights_of(state, data, by_weight=by_weight))[1])
+        else:
+            lines = most_lines(*((rows.weight, rows.squared_weight) if by_weight else (len(rows), len(rows))))
+        return 3 + n**2 + 2 * (1 if n == 2 else n + 1) + 3 * lines
 
     def told_of(self, model: bytes) -> str:
         """Name what is told of a model, by its digest.
@@ -169,23 +215,41 @@ class KnownClasses:
         """
         return f"losses of classes by model {model.hex()}"
 
-    def logits(self, products: Floats, n_rows: int) -> Floats:
-        """Add intercepts to x.theta, of any shape: (m,) for two classes, else (m, K)."""
+    def logits(self, n_rows: int, *products: Floats) -> Floats:
+        """Add up parts of x.theta, of any shape, and intercepts: (m,) for two classes, else (m, K)."""
         logits = np.empty((n_rows, len(self.intercepts)))
-        products = products.reshape(logits.shape)
+        parts = [each.reshape(logits.shape) for each in products]
         for start in range(0, n_rows, ROWS_AT_ONCE):
             some = slice(start, start + ROWS_AT_ONCE)
-            np.add(products[some], self.intercepts, out=logits[some])
+            np.add(reduce(np.add, [each[some] for each in parts]), self.intercepts, out=logits[some])
             np.clip(logits[some], -LARGEST_LOGIT, LARGEST_LOGIT, out=logits[some])
         return logits[:, 0] if len(self.names) == 2 else logits
 
-    def metrics(self, products: Floats, weights: Floats, state: PartyState, data: PartyData) -> ClassMetrics:
-        """Compare chances with labels, given x.theta without intercepts."""
-        logits = self.logits(products, len(weights))
-        rows, first, weight = _distinct(state, weights)
-        least = max(LEAST_IN_LINE, data.policy.least_rows)
-        codes = of_selected(state.but(rows=rows), data, partial(_codes, *self.codes_of_labels(data)))
-        return class_metrics(logits[first], codes, weight, len(self.names), least)
+    def products_and_codes(
+        self, state: PartyState, window: Window, data: PartyData, coef: Floats | None
+    ) -> tuple[Floats, Codes]:
+        """Give x.theta of a window's rows, if there are coefficients, and their classes: the table is read once."""
+        coef = np.empty((0, len(data.table.feature_names))) if coef is None else coef
+        found = made_of_window(state, window, data, partial(_products_and_codes, coef, *self.codes_of_labels(data)))
+        return (found[:, 0] if coef.ndim == 1 else found[:, :-1]), found[:, -1].astype(np.int8)
+
+    def compared(self, before: Compared, state: PartyState, request: AskClassLosses, data: PartyData) -> Compared:
+        """Compare a window's chances with labels, and put them beside those of windows before."""
+        own, codes = self.products_and_codes(state, request.window, data, request.coef)
+        logits = self.logits(len(codes), own, request.others)
+        return _with_window(before, state, request.window, logits, codes, by_weight=request.by_weight)
+
+    def metrics(self, compared: Compared, state: PartyState, data: PartyData, *, by_weight: bool) -> ClassMetrics:
+        """Say how well chances of all windows' rows fit their labels.
+
+        A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
+        """
+        rows = state.selection()
+        if not isinstance(rows, CountedRows):
+            first, weight = _distinct(rows, weights_of(state, data, by_weight=by_weight))
+            logits, codes, _ = compared.together
+            compared = Compared(len(self.names)).add(Part(logits[first], codes[first], weight))
+        return compared.metrics(max(LEAST_IN_LINE, data.policy.least_rows))
 
     def codes_of_labels(self, data: PartyData) -> tuple[Floats, Codes]:
         """Give the label's values, ascending, and the place of each among the classes.
@@ -220,6 +284,17 @@ class KnownClasses:
         )
 
 
+def _with_window(
+    before: Compared, state: PartyState, window: Window, logits: Floats, codes: Codes, *, by_weight: bool
+) -> Compared:
+    """Put a window's rows beside those of windows before; rows that are listed are kept, until all are there."""
+    rows = state.selection()
+    if isinstance(rows, CountedRows):
+        return before.add(Part(logits, codes, rows.weights_in(window) if by_weight else None))
+    check_kept(state, window.n_numbers)
+    return before.add(Part(logits, codes, None), keeping=True)
+
+
 def _codes(values: Floats, codes: Codes, rows: Floats) -> Codes:
     """Give the code of each row's label, which is one of these values."""
     labels = rows[:, -1]
@@ -228,16 +303,20 @@ def _codes(values: Floats, codes: Codes, rows: Floats) -> Codes:
     return np.take(codes, found)
 
 
-def _distinct(state: PartyState, weights: Floats) -> tuple[Rows | CountedRows, Rows | slice, Floats]:
-    """Find the rows that are selected, where each is first, and the weight of all its copies.
+def _products_and_codes(coef: Floats, values: Floats, codes: Codes, rows: Floats) -> Floats:
+    """Give x.theta of rows, if any, and the code of their label in a last column, one column after another."""
+    n_features, n_numbers = coef.shape[-1], n_models(coef)
+    found = np.empty((len(rows), n_numbers + 1), order="F")
+    np.matmul(rows[:, :n_features], coef.T, out=found[:, 0] if coef.ndim == 1 else found[:, :n_numbers])
+    found[:, n_numbers] = _codes(values, codes, rows)
+    return found
 
-    A row that was drawn twice is one row of twice the weight: a line of the calibration is of different rows.
-    """
-    if isinstance(state.rows, CountedRows):
-        return state.rows, slice(None), weights
-    rows, first, place = np.unique(state.selected(), return_index=True, return_inverse=True)
-    weight = np.asarray(np.bincount(place, weights, minlength=len(rows)), np.float64)
-    return rows, first.astype(np.int64), weight
+
+def _distinct(rows: Rows, weights: Floats) -> tuple[Rows, Floats]:
+    """Find where each row is first among those that are listed, and the weight of all its copies."""
+    different, first, place = np.unique(rows, return_index=True, return_inverse=True)
+    weight = np.asarray(np.bincount(place, weights, minlength=len(different)), np.float64)
+    return first.astype(np.int64), weight
 
 
 def told_numbers(found: ClassMetrics, *, drawn: bool) -> tuple[Floats, Floats, Floats, Floats]:
@@ -260,8 +339,8 @@ def _names(request: Message, values: Floats, names: tuple[str, ...] | None) -> t
 
 HANDLERS = (
     Handler(DeliverClasses, _answer_delivery, after=frozenset({SELECTED}), then=SELECTED),
-    Handler(BringLogits, _answer_logits, after=frozenset({SELECTED}), then=SELECTED),
     Handler(AskClassLosses, _answer_losses, after=frozenset({SELECTED}), then=SELECTED),
     Handler(DeliverMaskedClasses, _answer_masked_delivery, after=frozenset({SHARED}), then=SHARED),
+    Handler(BringMaskedClasses, _answer_masked_brought, after=frozenset({SHARED}), then=SHARED),
     Handler(AskMaskedClassLosses, _answer_masked_losses, after=frozenset({SHARED}), then=SHARED),
 )

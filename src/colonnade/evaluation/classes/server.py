@@ -8,16 +8,23 @@ from colonnade.contracts import Roster, Rounding, Script
 from colonnade.evaluation.classes.messages import (
     AskClassLosses,
     AskMaskedClassLosses,
-    BringLogits,
+    BringMaskedClasses,
     ClassLosses,
     DeliverClasses,
     DeliverMaskedClasses,
     MaskedClassLosses,
     class_losses_digest,
+    told_of,
 )
 from colonnade.evaluation.linear import n_models, partial_sums
 from colonnade.evaluation.masked.ring import LARGEST_ERROR, rounded_by, too_few_digits
-from colonnade.evaluation.masked.server import AppliedModel, common_magnitude, hand_over, masked_parts
+from colonnade.evaluation.masked.server import (
+    AppliedModel,
+    MaskedParts,
+    common_magnitude,
+    hand_over,
+    masked_parts,
+)
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.class_metrics import MOST_LINES, ClassMetrics
 from colonnade.kernels.class_predictions import ClassPredictions
@@ -80,10 +87,10 @@ def class_losses(
         parts = yield from partial_sums(roster, others, piece, model.coef, rounding)
         brought, ends = sendable_floats(parts.values), (piece.window.first, piece.window.stop)
         bound = max(bound, parts.bound)
-        if piece.window.stop < selected.n_places:
-            yield {label_party: BringLogits(brought, *ends)}
-    inbox = yield {label_party: AskClassLosses(own, brought, *model.named, by_weight, *ends)}
-    reply = checks.replies(inbox, ClassLosses)[label_party]
+        inbox = yield {label_party: AskClassLosses(own, brought, *model.named, by_weight, *ends)}
+        reply = checks.replies(inbox, ClassLosses)[label_party]
+        if piece.window.stop < selected.n_places and any(map(len, told_of(reply))):
+            raise checks.wrong(label_party, reply, "sums before the last window")
     weight = selected.weight if by_weight else float(len(selected))
     return Compared(read_losses(label_party, reply, len(selected), weight, model, by_weight=by_weight), bound)
 
@@ -118,7 +125,11 @@ def masked_class_losses(
 def _attempt_losses(
     roster: Roster, selected: Selection, model: AppliedClasses, applied: AppliedModel, magnitude: int
 ) -> Script[ClassMetrics | LostKey]:
-    parts = yield from masked_parts(roster, selected, applied, magnitude)
+    def bring(parts: MaskedParts) -> tuple[BringMaskedClasses, bytes]:
+        brought = BringMaskedClasses(parts.of_others(applied.to), *model.named, *parts.ends)
+        return brought, brought.fingerprint()
+
+    parts = yield from masked_parts(roster, selected, applied, magnitude, bring)
     if isinstance(parts, LostKey):
         return parts
     question = AskMaskedClassLosses(parts.of_others(applied.to), *model.named, *parts.ends)
@@ -128,8 +139,7 @@ def _attempt_losses(
         return LostKey(applied.to)
     weight = selected.weight if applied.by_weight else float(len(selected))
     found = read_losses(applied.to, reply, len(selected), weight, model, by_weight=applied.by_weight)
-    told = (reply.sums, reply.confusion, reply.areas, reply.calibration)
-    sent = class_losses_digest(parts.signed[applied.to].other, question, *told)
+    sent = class_losses_digest(parts.signed[applied.to].other, question, *told_of(reply))
     signed = {**parts.digests, applied.to: SignedDigest(sent, reply.signature)}
     yield from compare(roster, parts.transcript, signed)
     return found

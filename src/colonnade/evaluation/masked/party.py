@@ -38,7 +38,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.applied import count_applied
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
-from colonnade.protocol.windows import check_kept, check_window
+from colonnade.protocol.windows import check_window
 from colonnade.signing import digest
 
 
@@ -135,8 +135,6 @@ def _numbers(state: PartyState, request: AskMaskedPredictions, data: PartyData) 
     """Compute the party's part of a window: a number a row, or one for each and every centre or class."""
     if request.window.n_numbers * BLOCK_ROWS > MAX_NUMBERS:
         raise InputError(f"{request.window.n_numbers:,} numbers a row do not fit one message. Use fewer centres.")
-    if request.coef is not None:
-        check_kept(state, request.window.n_numbers)
     if request.centers is not None:
         work: OfRows[np.float64] = partial(distances, CenterDistances.to(request.centers, request.scale))
     else:

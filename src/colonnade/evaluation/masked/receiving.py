@@ -31,7 +31,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.session import Delivery, Handler, PartyData, PartyState
 from colonnade.protocol.sums import Group, check_sums, effective_rows
-from colonnade.protocol.windows import Arrived, arrived, joined
+from colonnade.protocol.windows import Arrived, arrived, check_kept, joined
 from colonnade.signing import digest
 
 # An evaluation of fewer rows, or of rows of which fewer make up nearly all the weight, would tell single ones.
@@ -68,7 +68,7 @@ class Taken:
     n_numbers: int
 
 
-NOTHING_TAKEN: Arrived[Taken] = Arrived(None)
+NOTHING_TAKEN: Arrived[Any] = Arrived(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Masking:
     other: bytes
     stop: int
     ours: KeptPart | None = None
-    taken: Arrived[Taken] = NOTHING_TAKEN
+    taken: Arrived[Any] = NOTHING_TAKEN
 
     def __repr__(self) -> str:
         return "Masking(not shown)"
@@ -94,31 +94,37 @@ class LetGo:
     """A party's part of a window, which it tells what comes of once; and what came of the windows before."""
 
     ours: KeptPart
-    before: Arrived[Taken]
+    before: Arrived[Any]
 
     def with_others(
         self, state: PartyState, request: Message, intercept: float, parts: tuple[SignedPart, ...], data: PartyData
     ) -> Arrived[Taken]:
         """Unmask the window with the others' parts, of the model and intercept that windows before were of."""
         checks.in_range(SERVER, request, np.array([intercept]))
-        numbers = _unmasked(self.ours, parts, data)
+        if not self.ours.n_centers:
+            check_kept(state, self.ours.request.window.n_numbers)
+        numbers = self.unmasked(parts, data)
         what = (intercept, tuple(part.other for part in parts))
         taken = _taken(numbers, self.ours, intercept, state, data)
         return arrived(self.before, what, request, self.ours.request.window, taken)
 
+    def unmasked(self, parts: tuple[SignedPart, ...], data: PartyData) -> Floats:
+        """Add the others' parts to its own: masks cancel."""
+        return _unmasked(self.ours, parts, data)
+
 
 def let_go(
-    state: PartyState, request: Message, ends: tuple[int, int], *, evaluating: bool | None
+    state: PartyState, request: Message, ends: tuple[int, int], *, evaluating: bool | None, is_brought: bool = False
 ) -> tuple[LetGo | None, PartyState]:
     """Take out what the party keeps of a window: it tells what comes of it once, and for what it was masked.
 
-    None where it lost it. After the last window nothing is kept.
+    None where it lost it. What is brought is a window that others follow; after the last one nothing is kept.
     """
     keeps = phase_keys(state)
     masking = keeps.kept if isinstance(keeps.kept, Masking) else None
     if masking is None or masking.ours is None:
         return None, state
-    ours, is_brought = masking.ours, isinstance(request, BringMasked)
+    ours = masking.ours
     if ends != ours.request.window[:2] or is_brought == (ends[1] == state.n_places):
         raise checks.wrong(SERVER, request, f"parts of rows {ends[0]} to {ends[1]}, or not as they would be next")
     if evaluating is not None and ours.request.evaluating != evaluating:
@@ -128,13 +134,18 @@ def let_go(
 
 
 def _answer_brought(state: PartyState, request: BringMasked, data: PartyData) -> tuple[PartyState, Message]:
-    ours, state = let_go(state, request, (request.first, request.stop), evaluating=None)
-    keys = phase_keys(state)
-    if ours is None or not isinstance(keys.kept, Masking):
+    let, state = let_go(state, request, (request.first, request.stop), evaluating=None, is_brought=True)
+    if let is None:
         return state, MaskedReceived(b"")
-    taken = ours.with_others(state, request, request.intercept, request.parts, data)
-    kept = replace(keys.kept, taken=taken)
-    return replace(state, secret=replace(keys, kept=kept)), MaskedReceived(request.fingerprint())
+    taken = let.with_others(state, request, request.intercept, request.parts, data)
+    return keep_taken(state, taken), MaskedReceived(request.fingerprint())
+
+
+def keep_taken(state: PartyState, taken: Arrived[Any]) -> PartyState:
+    """Keep what came of windows that others follow."""
+    keys = phase_keys(state)
+    kept = replace(keys.kept, taken=taken) if isinstance(keys.kept, Masking) else keys.kept
+    return replace(state, secret=replace(keys, kept=kept))
 
 
 def _answer_delivery(state: PartyState, request: DeliverMasked, data: PartyData) -> tuple[PartyState, Message]:

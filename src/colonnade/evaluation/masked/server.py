@@ -4,6 +4,7 @@ Every party masks its part so that all masks cancel in the sum of all. The one t
 masked part; without it, what the server holds is uniform.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -109,6 +110,10 @@ class MaskedParts:
         return {party: part.signed_digest for party, part in self.signed.items()}
 
 
+# The message that brings a window's parts, and its fingerprint.
+Bring = Callable[[MaskedParts], tuple[Message, bytes]]
+
+
 def common_magnitude(roster: Roster, model: AppliedModel) -> Script[int]:
     """Find the smallest e such that no number of any party's part exceeds 2^e."""
     inbox = yield {party: AskMagnitude(*model.part(part), model.evaluating) for party, part in roster.parts.items()}
@@ -120,24 +125,29 @@ def common_magnitude(roster: Roster, model: AppliedModel) -> Script[int]:
 
 
 def masked_parts(
-    roster: Roster, selected: Selection, model: AppliedModel, magnitude: int
+    roster: Roster, selected: Selection, model: AppliedModel, magnitude: int, bring: Bring | None = None
 ) -> Script[MaskedParts | LostKey]:
     """Ask for masked parts of the selected rows, none above 2^magnitude; who is to learn their sum keeps its own.
 
-    That one is brought all windows but the last, whose parts are given.
+    That one is brought all windows but the last, whose parts are given; by such messages, if not by the usual ones.
     """
     keys = yield from exchange_keys(roster, selected if isinstance(selected, CountedRows) else selected.rows)
     parts: MaskedParts | None = None
     for piece in selected.pieces(model.n_numbers):
         if parts is not None:
-            brought = BringMasked(parts.of_others(model.to), model.intercept, *parts.ends)
-            if (lost := (yield from _bring(brought, brought.fingerprint(), model.to))) is not None:
+            brought = _brought(model, parts) if bring is None else bring(parts)
+            if (lost := (yield from _bring(*brought, model.to))) is not None:
                 return lost
         found = yield from _window_parts(roster, selected, piece, model, magnitude, keys, parts)
         if isinstance(found, LostKey):
             return found
         parts = found
     return found
+
+
+def _brought(model: AppliedModel, parts: MaskedParts) -> tuple[BringMasked, bytes]:
+    brought = BringMasked(parts.of_others(model.to), model.intercept, *parts.ends)
+    return brought, brought.fingerprint()
 
 
 def _window_parts(

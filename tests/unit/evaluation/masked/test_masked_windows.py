@@ -10,6 +10,7 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import codec
 from colonnade.evaluation.applying import masked_route
+from colonnade.evaluation.classes.messages import AskMaskedClassLosses, BringMaskedClasses
 from colonnade.evaluation.masked.messages import (
     AskLosses,
     AskMagnitude,
@@ -112,7 +113,7 @@ def test_windows_change_nothing(job: str, monkeypatch: pytest.MonkeyPatch) -> No
     wire = Recording()
     cut = do(federation(wire, label))
     asked = [codec().decode(data) for data in wire.sent]
-    assert sum(isinstance(each, BringMasked) for each in asked) == 2, "the last is delivered, or asked about"
+    assert sum(isinstance(each, BringMasked | BringMaskedClasses) for each in asked) == 2, "the last is delivered"
     assert sum(isinstance(each, AskMaskedPredictions) for each in asked) == 3 * 3
     np.testing.assert_allclose(numbers(cut), numbers(whole), rtol=1e-11, atol=1e-9)
 
@@ -221,14 +222,14 @@ def test_every_window_once_and_in_order(party: str) -> None:
         assert after(route, *begun, first, BROUGHT) is None, "who learns nothing is brought nothing"
 
 
-def meddled(kind: type[Message], change: Callable[[Any], Message], time: int) -> Wire:
+def meddled(kind: type[Message], change: Callable[[Any], Message], time: int, to: str = "second") -> Wire:
     """Change the request of this kind that is so many before the last of the three."""
     seen = 0
 
     def meddle(_: str, receiver: str, data: bytes) -> bytes:
         nonlocal seen
         message = codec().decode(data)
-        if type(message) is not kind or receiver != "second":
+        if type(message) is not kind or receiver != to:
             return data
         seen += 1
         return codec().encode(change(message)) if seen == time else data
@@ -271,6 +272,47 @@ def test_another_window_model_or_intercept_on_the_way_is_refused(
     """Losses of one model up to a row, and of another from there on, would tell by their difference of single rows."""
     with pytest.raises(cn.ColonnadeError, match=why):
         evaluated(meddled(kind, lambda message: msgspec.structs.replace(message, **changes), time))
+
+
+@pytest.mark.parametrize(
+    ("kind", "time", "changes", "why"),
+    [
+        (BringMaskedClasses, 1, {"stop": N}, "parts of rows 0 to 40000"),
+        (BringMaskedClasses, 2, {"first": 0, "stop": BLOCK_ROWS}, "parts of rows 0 to 16384"),
+        (BringMaskedClasses, 2, {"intercepts": sendable_floats([2.5])}, "rows from 16384 on, where 0 would be next"),
+        (BringMaskedClasses, 2, {"names": ("on time", "late")}, "rows from 16384 on, where 0 would be next"),
+        (BringMaskedClasses, 1, {"names": ("late", "never")}, "has a class|has the class"),
+        (AskMaskedClassLosses, 1, {"intercepts": sendable_floats([2.5])}, "rows from 32768 on, where 0 would be next"),
+        (AskMaskedClassLosses, 1, {"first": BLOCK_ROWS, "stop": 2 * BLOCK_ROWS}, "parts of rows 16384 to 32768"),
+    ],
+)
+@pytest.mark.usefixtures("small")
+def test_other_classes_or_intercepts_on_the_way_are_refused(
+    kind: type[Message], time: int, changes: dict[str, Any], why: str
+) -> None:
+    wire = meddled(kind, lambda message: msgspec.structs.replace(message, **changes), time, to="third")
+    with pytest.raises(cn.ColonnadeError, match=why):
+        federation(wire, CLASS).evaluate(YES_NO, by="third")
+
+
+@pytest.mark.parametrize("kind", ["AskMaskedPredictions", "BringMaskedClasses", "AskMaskedClassLosses"])
+@pytest.mark.usefixtures("small")
+def test_a_label_party_that_restarts_between_windows_changes_nothing(kind: str) -> None:
+    restarting = Restarting(kind, "third")
+    found = federation(restarting, CLASS).evaluate(YES_NO, by="third")
+    assert restarting.restarts == 1
+    assert numbers(found) == numbers(federation(label=CLASS).evaluate(YES_NO, by="third")), "bit for bit"
+
+
+@pytest.mark.parametrize(("label", "model"), [(CLASS, YES_NO), (GRADE, GRADES)], ids=["classes", "grades"])
+@pytest.mark.parametrize("by", [None, "third"])
+@pytest.mark.usefixtures("small")
+def test_an_evaluation_of_classes_has_no_limit_of_rows(
+    label: Any, model: Any, by: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on more rows than a message has numbers."""
+    monkeypatch.setattr(windows, "MAX_NUMBERS", N // 2)
+    assert federation(label=label).evaluate(model, by=by).n_evaluated == np.count_nonzero(WEIGHTS)
 
 
 @pytest.mark.usefixtures("small")
