@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -71,7 +70,7 @@ def exiting(_: Block) -> None:
 
 def pretend_another_blas() -> None:
     """Have this process say that it computes otherwise."""
-    other = replace(arithmetic(), blas="openblas 0.3.0 Haswell pthreads")
+    other = {**arithmetic(), "blas": "openblas 0.3.0 Haswell pthreads"}
     patch.object(dask_engine, "arithmetic", return_value=other).start()
 
 

@@ -4,24 +4,37 @@ Only results come back, in the order of blocks: they are added up here, as those
 and their arguments as pickles, but only between the party's own machines; no message of a job is one.
 """
 
-import os
-import platform
+import inspect
+import pickle
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any, ClassVar, Generic, TypeVar
+from io import BytesIO
+from itertools import islice
+from operator import is_
+from typing import Any, ClassVar, TypeVar
 
-from colonnade.data.arithmetic import Arithmetic, arithmetic
+from colonnade.data import arithmetic as arithmetics
+from colonnade.data.arithmetic import arithmetic, difference, machine
 from colonnade.data.engines import Readable, one_thread_each
 from colonnade.errors import EngineError, InputError, UnsupportedError
-from colonnade.kernels.blocks import Work
+from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import Work, n_blocks_of
+from colonnade.kernels.per_row import HeldNumbers
 
 R = TypeVar("R")
 
 # Tasks in flight for each thread of the cluster: one that it works on, one that waits.
 IN_FLIGHT = 2
+# What the results of a task may take, at a process and here; one block's may take more.
+RESULT_BYTES = 1 << 27
+# Passes that are worked ahead, window by window: as many jobs as apply a model at a time.
+MOST_AHEAD = 4
+# What processes are asked in words, so that those with another Colonnade, or none, can answer.
+CALL = "__import__('colonnade.data.dask_engine', fromlist=['work_on']).work_on(*task)"
+LOOK = "exec(text, look := {}) or (look['machine'](), look['arithmetic']())"
 # How long a scheduler may be silent before its owner is told that it is waited for; Dask itself says nothing.
 NOTICE_SECONDS = 1.5
 # How long a cluster may have no process at all.
@@ -52,6 +65,10 @@ class DaskEngine:
     """
 
     scheduler: str
+    # What was begun beyond the blocks that were asked for: what it is, the number of the next block, results.
+    _ahead: list[tuple["_Order", int, Iterator[Any]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if not isinstance(self.scheduler, str) or not self.scheduler.startswith(("tls://", *ON_THIS_MACHINE)):
@@ -63,43 +80,143 @@ class DaskEngine:
             raise UnsupportedError("A Dask cluster needs the package distributed. Run: pip install 'colonnade[dask]'")
 
     def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
-        """Give what `work` makes of each block, or of those with these numbers, ascending: in their order."""
+        """Give what `work` makes of each block, or of those with these numbers, ascending: in their order.
+
+        Who asks for blocks that follow each other will ask for the next: these are worked on already.
+        """
         rows.check_unchanged()
+        order = _Order.of(work, rows)
+        if isinstance(numbers, range) and len(numbers) < (n_blocks := n_blocks_of(rows.n_rows)):
+            results = self._gone_on_with(order, numbers.start)
+            if results is None:
+                results = self._results(order, range(numbers.start, n_blocks))
+            yield from islice(results, len(numbers))
+            if numbers.stop < n_blocks:
+                self._ahead[: 1 - MOST_AHEAD] = []
+                self._ahead.append((order, numbers.stop, results))
+        else:
+            yield from self._results(order, numbers)
+        rows.check_unchanged()
+
+    def _gone_on_with(self, order: "_Order", first: int) -> Iterator[Any] | None:
+        for place, (other, number, _) in enumerate(self._ahead):
+            if number == first and other.is_same(order):
+                return self._ahead.pop(place)[2]
+        return None
+
+    def _results(self, order: "_Order", numbers: Sequence[int] | None) -> Iterator[Any]:
+        """Work on blocks as pieces of them, of which some are in flight, and have what a task left done by others."""
         cluster = _Cluster(self.scheduler)
-        most = cluster.n_threads() * IN_FLIGHT
-        job = cluster.submit(_Job, work, rows)
-        waiting: deque[Any] = deque()
-        for piece in rows.pieces(numbers):
-            if len(waiting) == most:
-                yield from cluster.results(waiting.popleft())
-            waiting.append(cluster.submit(_done, job, piece))
-        while waiting:
-            yield from cluster.results(waiting.popleft())
-        rows.check_unchanged()
+        most, most_blocks = cluster.n_threads() * IN_FLIGHT, n_blocks_of(order.rows.n_rows)
+        job = cluster.submit(tuple, order.job)
+        pieces, due = order.rows.pieces(numbers), deque[_Task]()
+        while True:
+            while len(due) < most and (piece := next(pieces, None)) is not None:
+                due.extend(_cut(piece, most_blocks))
+            for task in islice(due, most):
+                if task.future is None:
+                    task.future = cluster.submit(eval, CALL, {"task": (job, task.numbers, order.held_in(task.numbers))})
+            if not due:
+                return
+            done = due.popleft()
+            results = cluster.results(done.future)
+            if len(results) < len(done.numbers):
+                most_blocks = len(results)
+                due.extendleft(reversed(_cut(done.numbers[most_blocks:], most_blocks)))
+            yield from results
+
+
+@dataclass(eq=False)
+class _Task:
+    """Blocks that are worked on together, once there is a thread for them."""
+
+    numbers: list[int]
+    future: Any = None
+
+
+def _cut(numbers: list[int], most: int) -> list[_Task]:
+    return [_Task(numbers[first : first + most]) for first in range(0, len(numbers), most)]
 
 
 @dataclass(frozen=True, eq=False)
-class _Job(Generic[R]):
-    """What all tasks of a pass have in common: a task of its own, so that each process is sent it once."""
+class _Order:
+    """Work on rows, as bytes: only a process that computes as this one does makes anything of them.
 
-    work: Work[R]
+    Numbers that are held for each row are in none of them: a task has those of its own blocks.
+    """
+
     rows: Readable
+    job: tuple[dict[str, str], bytes, bytes]
+    held: list[HeldNumbers]
+
+    @classmethod
+    def of(cls, work: Work[Any], rows: Readable) -> "_Order":
+        packed, held = packed_work(work)
+        return cls(rows, (arithmetic(), packed, pickle.dumps(rows)), held)
+
+    def is_same(self, other: "_Order") -> bool:
+        """Tell whether it is the same work on the same rows."""
+        held = [each.values for each in self.held], [each.values for each in other.held]
+        return self.rows is other.rows and self.job == other.job and all(map(is_, *held))
+
+    def held_in(self, numbers: Sequence[int]) -> list[dict[int, Floats]]:
+        """Give the numbers held for rows of these blocks."""
+        return [{number: each(number) for number in numbers} for each in self.held]
 
 
-@dataclass(frozen=True, eq=False)
-class _Done(Generic[R]):
-    """What a process made of some blocks, and which process that was."""
+def packed_work(work: Work[Any]) -> tuple[bytes, list[HeldNumbers]]:
+    """Give work as bytes, without the numbers that are held for each row, and these."""
+    from cloudpickle import Pickler
 
-    machine: str
-    how: Arithmetic
-    results: list[R]
+    held: list[HeldNumbers] = []
+
+    class Packer(Pickler):  # type: ignore[misc]
+        def persistent_id(self, each: object) -> int | None:
+            if not isinstance(each, HeldNumbers):
+                return None
+            held.append(each)
+            return len(held) - 1
+
+    packed = BytesIO()
+    Packer(packed).dump(work)
+    return packed.getvalue(), held
 
 
-def _done(job: _Job[R], numbers: Sequence[int]) -> _Done[R]:
-    """Work on blocks: this runs on a process of the cluster."""
+class _Unpacker(pickle.Unpickler):
+    """Reads work that `packed_work` wrote, with the numbers of some blocks."""
+
+    def __init__(self, packed: bytes, held: list[dict[int, Floats]]) -> None:
+        super().__init__(BytesIO(packed))
+        self._held = held
+
+    def persistent_load(self, place: int) -> Callable[[int], Floats]:
+        return self._held[place].__getitem__
+
+
+def work_on(
+    job: tuple[dict[str, str], bytes, bytes], numbers: Sequence[int], held: list[dict[int, Floats]]
+) -> tuple[str, dict[str, str], list[Any]]:
+    """Work on blocks, as many as results may take memory for: this runs on a process of the cluster.
+
+    It looks into nothing that was sent by a process that computes otherwise.
+    """
+    wanted, packed, rows = job
+    how, results, size = arithmetic(), list[Any](), 0
+    if how != wanted:
+        return machine(), how, []
+    work = _Unpacker(packed, held).load()
     with one_thread_each():
-        results = [job.work(block) for block in job.rows.seen_from_here().blocks(numbers)]
-    return _Done(f"{platform.node()} (process {os.getpid()})", arithmetic(), results)
+        for block in pickle.loads(rows).seen_from_here().blocks(numbers):  # noqa: S301  # of the cluster's owner
+            results.append(work(block))
+            size += _n_bytes(results[-1])
+            if size >= RESULT_BYTES:
+                break
+    return machine(), how, results
+
+
+def _n_bytes(result: Any) -> int:
+    found: int = sum(map(_n_bytes, result)) if isinstance(result, tuple) else getattr(result, "nbytes", 0)
+    return found
 
 
 class _Cluster:
@@ -166,19 +283,33 @@ class _Cluster:
 
         try:
             self._wait(task)
-            done: _Done[Any] = task.result()
-        except KilledWorker as error:
-            what = f"lost one process after another while they worked: {error}"
-            raise self._error(f"{what}. See their own logs: they may be short of memory") from error
+            machine, how, results = task.result()
         except CancelledError as error:
             raise self._error("was lost in the middle of a pass. Start it, and run again") from error
-        if (difference := arithmetic().difference(done.how)) is not None:
-            what = f"computes otherwise on {done.machine} than here: {difference}"
+        except EngineError:
+            raise
+        except Exception as error:
+            self._ask_all()  # another Colonnade, or none, fails anywhere
+            if not isinstance(error, KilledWorker):
+                raise
+            what = f"lost one process after another while they worked: {error}"
+            raise self._error(f"{what}. See their own logs: they may be short of memory") from error
+        self._check(machine, how)
+        found: list[Any] = results
+        return found
+
+    def _ask_all(self) -> None:
+        """Require each process to compute as this one does: it is asked in words that it needs no Colonnade for."""
+        text = {"text": inspect.getsource(arithmetics)}
+        for answer in self._line.run(eval, LOOK, text, on_error="ignore").values():
+            self._check(*answer)
+
+    def _check(self, machine: str, how: dict[str, str]) -> None:
+        if (found := difference(arithmetic(), how)) is not None:
             raise self._error(
-                f"{what}. Results would differ in their last bits: have the same packages and one kind of processor on "
-                "all machines, or take this one out of the cluster"
+                f"computes otherwise on {machine} than here: {found}. Results would differ in their last bits: have "
+                "the same packages and one kind of processor on all machines, or take this one out of the cluster"
             )
-        return done.results
 
     def _wait(self, task: Any) -> None:
         from distributed import TimeoutError as TooLate
