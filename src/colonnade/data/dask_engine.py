@@ -6,6 +6,7 @@ and their arguments as pickles, but only between the party's own machines; no me
 
 import inspect
 import pickle
+import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -14,14 +15,15 @@ from importlib.util import find_spec
 from io import BytesIO
 from itertools import islice
 from operator import is_
+from threading import Lock, Timer
 from typing import Any, ClassVar, TypeVar
 
 from colonnade.data import arithmetic as arithmetics
 from colonnade.data.arithmetic import arithmetic, difference, machine
 from colonnade.data.engines import Readable, one_thread_each
-from colonnade.errors import EngineError, InputError, UnsupportedError
+from colonnade.errors import ColonnadeError, EngineError, InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import Work, n_blocks_of
+from colonnade.kernels.blocks import BLOCK_ROWS, Work, n_blocks_of
 from colonnade.kernels.per_row import HeldNumbers
 
 R = TypeVar("R")
@@ -32,6 +34,7 @@ IN_FLIGHT = 2
 RESULT_BYTES = 1 << 27
 # Passes that are worked ahead, window by window: as many jobs as apply a model at a time.
 MOST_AHEAD = 4
+_KEEPING = Lock()
 # What processes are asked in words, so that those with another Colonnade, or none, can answer.
 CALL = "__import__('colonnade.data.dask_engine', fromlist=['work_on']).work_on(*task)"
 LOOK = "exec(text, look := {}) or (look['machine'](), look['arithmetic']())"
@@ -40,7 +43,7 @@ NOTICE_SECONDS = 1.5
 # How long a cluster may have no process at all.
 PATIENCE_SECONDS = 60.0
 # Where nobody else listens, addresses may do without TLS.
-ON_THIS_MACHINE = ("tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:", "inproc://")
+ON_THIS_MACHINE = re.compile(r"tcp://(127\.0\.0\.1|localhost|\[::1\])(:|/|$)|inproc://")
 
 
 @dataclass(frozen=True)
@@ -65,19 +68,25 @@ class DaskEngine:
     """
 
     scheduler: str
-    # What was begun beyond the blocks that were asked for: what it is, the number of the next block, results.
-    _ahead: list[tuple["_Order", int, Iterator[Any]]] = field(
-        default_factory=list, init=False, repr=False, compare=False
-    )
+    _ahead: list["_Ahead"] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.scheduler, str) or not self.scheduler.startswith(("tls://", *ON_THIS_MACHINE)):
+        address = self.scheduler if isinstance(self.scheduler, str) else ""
+        if not address.startswith("tls://") and not ON_THIS_MACHINE.match(address):
             raise InputError(
                 f"The address of a Dask scheduler is {self.scheduler!r}, and must be such as 'tls://machine:8786'; "
                 "'tcp://' is for this machine only: whoever reads the line would see rows. Set up TLS, and name that."
             )
+        if not address.startswith("inproc://") and not re.search(r":\d+/*$", address):
+            raise InputError(
+                f"The address of a Dask scheduler is {address!r}, and has no port. Add the one that it listens on, "
+                f"which is 8786 if nothing else was said: {address.rstrip(':/') + ':8786'!r}."
+            )
         if find_spec("distributed") is None:
             raise UnsupportedError("A Dask cluster needs the package distributed. Run: pip install 'colonnade[dask]'")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DaskEngine, (self.scheduler,)  # what was begun stays here
 
     def map(self, work: Work[R], rows: Readable, numbers: Sequence[int] | None = None) -> Iterator[R]:
         """Give what `work` makes of each block, or of those with these numbers, ascending: in their order.
@@ -85,30 +94,41 @@ class DaskEngine:
         Who asks for blocks that follow each other will ask for the next: these are worked on already.
         """
         rows.check_unchanged()
-        order = _Order.of(work, rows)
-        if isinstance(numbers, range) and len(numbers) < (n_blocks := n_blocks_of(rows.n_rows)):
-            results = self._gone_on_with(order, numbers.start)
-            if results is None:
-                results = self._results(order, range(numbers.start, n_blocks))
+        order, n_blocks = _Order.of(work, rows), n_blocks_of(rows.n_rows)
+        if isinstance(numbers, range) and numbers.step == 1 and len(numbers) < n_blocks:
+            results = self._gone_on_with(order, numbers.start) or self._results(order, range(numbers.start, n_blocks))
             yield from islice(results, len(numbers))
             if numbers.stop < n_blocks:
-                self._ahead[: 1 - MOST_AHEAD] = []
-                self._ahead.append((order, numbers.stop, results))
+                self._keep(_Ahead(order, numbers.stop, results))
         else:
             yield from self._results(order, numbers)
         rows.check_unchanged()
 
     def _gone_on_with(self, order: "_Order", first: int) -> Iterator[Any] | None:
-        for place, (other, number, _) in enumerate(self._ahead):
-            if number == first and other.is_same(order):
-                return self._ahead.pop(place)[2]
-        return None
+        with _KEEPING:
+            found = next((each for each in self._ahead if each.first == first and each.order.is_same(order)), None)
+            if found is None:
+                return None
+            self._ahead.remove(found)
+        found.timer.cancel()
+        return found.results
+
+    def _keep(self, ahead: "_Ahead") -> None:
+        """Keep what was begun until the next window is asked for, unless that takes long: the job may have ended."""
+        ahead.timer = Timer(PATIENCE_SECONDS, self._gone_on_with, (ahead.order, ahead.first))
+        ahead.timer.daemon = True
+        with _KEEPING:
+            for other in self._ahead[: 1 - MOST_AHEAD]:
+                self._ahead.remove(other)
+                other.timer.cancel()
+            self._ahead.append(ahead)
+        ahead.timer.start()
 
     def _results(self, order: "_Order", numbers: Sequence[int] | None) -> Iterator[Any]:
-        """Work on blocks as pieces of them, of which some are in flight, and have what a task left done by others."""
+        """Work on blocks as pieces of them, of which some are in flight; what a task left undone is cut anew."""
         cluster = _Cluster(self.scheduler)
-        most, most_blocks = cluster.n_threads() * IN_FLIGHT, n_blocks_of(order.rows.n_rows)
-        job = cluster.submit(tuple, order.job)
+        most, most_blocks = cluster.n_threads() * IN_FLIGHT, order.most_blocks
+        job = cluster.submit(tuple, (arithmetic(), order.work, pickle.dumps(order.rows)))
         pieces, due = order.rows.pieces(numbers), deque[_Task]()
         while True:
             while len(due) < most and (piece := next(pieces, None)) is not None:
@@ -120,10 +140,21 @@ class DaskEngine:
                 return
             done = due.popleft()
             results = cluster.results(done.future)
+            done.future = None
             if len(results) < len(done.numbers):
                 most_blocks = len(results)
                 due.extendleft(reversed(_cut(done.numbers[most_blocks:], most_blocks)))
             yield from results
+
+
+@dataclass(eq=False)
+class _Ahead:
+    """What was begun beyond the blocks that were asked for: its results, from this block on."""
+
+    order: "_Order"
+    first: int
+    results: Iterator[Any]
+    timer: Any = None
 
 
 @dataclass(eq=False)
@@ -140,24 +171,26 @@ def _cut(numbers: list[int], most: int) -> list[_Task]:
 
 @dataclass(frozen=True, eq=False)
 class _Order:
-    """Work on rows, as bytes: only a process that computes as this one does makes anything of them.
+    """Work, as bytes, on rows. Numbers that are held for each row are not in it: a task has those of its blocks."""
 
-    Numbers that are held for each row are in none of them: a task has those of its own blocks.
-    """
-
+    work: bytes
     rows: Readable
-    job: tuple[dict[str, str], bytes, bytes]
     held: list[HeldNumbers]
 
     @classmethod
     def of(cls, work: Work[Any], rows: Readable) -> "_Order":
         packed, held = packed_work(work)
-        return cls(rows, (arithmetic(), packed, pickle.dumps(rows)), held)
+        return cls(packed, rows, held)
+
+    @property
+    def most_blocks(self) -> int:
+        """How many blocks one task may be given, before it is known how much it makes of them."""
+        return RESULT_BYTES // (8 * BLOCK_ROWS) if self.held else n_blocks_of(self.rows.n_rows)
 
     def is_same(self, other: "_Order") -> bool:
         """Tell whether it is the same work on the same rows."""
         held = [each.values for each in self.held], [each.values for each in other.held]
-        return self.rows is other.rows and self.job == other.job and all(map(is_, *held))
+        return self.rows is other.rows and self.work == other.work and all(map(is_, *held))
 
     def held_in(self, numbers: Sequence[int]) -> list[dict[int, Floats]]:
         """Give the numbers held for rows of these blocks."""
@@ -286,7 +319,7 @@ class _Cluster:
             machine, how, results = task.result()
         except CancelledError as error:
             raise self._error("was lost in the middle of a pass. Start it, and run again") from error
-        except EngineError:
+        except ColonnadeError:
             raise
         except Exception as error:
             self._ask_all()  # another Colonnade, or none, fails anywhere
