@@ -256,6 +256,7 @@ class _Cluster:
     """The line to a cluster. It stays open between passes: to open one takes longer than many a pass."""
 
     _lines: ClassVar[dict[str, Any]] = {}
+    _asked: ClassVar[dict[str, set[str]]] = {}
 
     def __init__(self, scheduler: str) -> None:
         self._scheduler = scheduler
@@ -289,18 +290,22 @@ class _Cluster:
             raise self._error(
                 f"is not reached: {error}. Start it, or correct its address or Dask's settings"
             ) from error
-        self._lines[self._scheduler] = line
+        self._lines[self._scheduler], self._asked[self._scheduler] = line, set()
         return line
 
     def n_threads(self) -> int:
-        """Count the threads that work; wait for the first process where there is none yet."""
+        """Count the threads that work; wait for the first process where there is none yet, and ask those that came."""
         from distributed import TimeoutError as TooLate
 
         try:
             self._line.wait_for_workers(1, timeout=PATIENCE_SECONDS)
         except TooLate:
             raise self._no_process() from None
-        return sum(self._line.nthreads().values())
+        threads, asked = self._line.nthreads(), self._asked[self._scheduler]
+        if came := threads.keys() - asked:
+            self._ask(list(came))
+            asked |= came
+        return sum(threads.values())
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Any:
         """Have a function called by one of the processes; by another one, where that is lost."""
@@ -322,7 +327,7 @@ class _Cluster:
         except ColonnadeError:
             raise
         except Exception as error:
-            self._ask_all()  # another Colonnade, or none, fails anywhere
+            self._ask(None)  # another Colonnade, or none, fails anywhere
             if not isinstance(error, KilledWorker):
                 raise
             what = f"lost one process after another while they worked: {error}"
@@ -331,10 +336,10 @@ class _Cluster:
         found: list[Any] = results
         return found
 
-    def _ask_all(self) -> None:
-        """Require each process to compute as this one does: it is asked in words that it needs no Colonnade for."""
+    def _ask(self, processes: list[str] | None) -> None:
+        """Require these, or all, to compute as this process does: they are asked in words that need no Colonnade."""
         text = {"text": inspect.getsource(arithmetics)}
-        for answer in self._line.run(eval, LOOK, text, on_error="ignore").values():
+        for answer in self._line.run(eval, LOOK, text, workers=processes, on_error="ignore").values():
             self._check(*answer)
 
     def _check(self, machine: str, how: dict[str, str]) -> None:
