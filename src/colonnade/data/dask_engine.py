@@ -51,8 +51,8 @@ class DaskEngine:
     """A party's own work, done by the processes of its own Dask cluster.
 
     They read a table's Parquet files from storage that all of them see by the same paths. Results are those of this
-    process, bit for bit: where a process has another version of Colonnade or NumPy, another BLAS or another kind of
-    processor, that is an `EngineError`. Work of a process that is lost is done by another.
+    process, bit for bit: where a process has another version of Colonnade, Python, NumPy, SciPy or pyarrow, another
+    BLAS or another kind of processor, that is an `EngineError`. Work of a process that is lost is done by another.
 
     Parameters
     ----------
