@@ -5,14 +5,13 @@ and their arguments as pickles, but only between the party's own machines; no me
 """
 
 import inspect
-import pickle
 import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
-from io import BytesIO
 from itertools import islice
 from operator import is_
 from threading import Lock, Timer
@@ -24,7 +23,7 @@ from colonnade.data.engines import Readable, one_thread_each
 from colonnade.errors import ColonnadeError, EngineError, InputError, UnsupportedError
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import BLOCK_ROWS, Work, n_blocks_of
-from colonnade.kernels.per_row import HeldNumbers
+from colonnade.kernels.per_row import HeldNumbers, PerRow
 
 R = TypeVar("R")
 
@@ -128,7 +127,7 @@ class DaskEngine:
         """Work on blocks as pieces of them, of which some are in flight; what a task left undone is cut anew."""
         cluster = _Cluster(self.scheduler)
         most, most_blocks = cluster.n_threads() * IN_FLIGHT, order.most_blocks
-        job = cluster.submit(tuple, (arithmetic(), order.work, pickle.dumps(order.rows)))
+        job = cluster.submit(tuple, (arithmetic(), order.work, _as_bytes(order.rows)))
         pieces, due = order.rows.pieces(numbers), deque[_Task]()
         while True:
             while len(due) < most and (piece := next(pieces, None)) is not None:
@@ -179,8 +178,8 @@ class _Order:
 
     @classmethod
     def of(cls, work: Work[Any], rows: Readable) -> "_Order":
-        packed, held = packed_work(work)
-        return cls(packed, rows, held)
+        shared, held = without_held(work)
+        return cls(_as_bytes(shared), rows, held)
 
     @property
     def most_blocks(self) -> int:
@@ -197,33 +196,35 @@ class _Order:
         return [{number: each(number) for number in numbers} for each in self.held]
 
 
-def packed_work(work: Work[Any]) -> tuple[bytes, list[HeldNumbers]]:
-    """Give work as bytes, without the numbers that are held for each row, and these."""
-    from cloudpickle import Pickler
+@dataclass(frozen=True)
+class _Place:
+    """Where numbers held for each row were in work, by their own number among such."""
 
+    number: int
+
+
+def without_held(work: Work[Any]) -> tuple[Any, list[HeldNumbers]]:
+    """Give work without the numbers that are held for each row, and these."""
     held: list[HeldNumbers] = []
 
-    class Packer(Pickler):  # type: ignore[misc]
-        def persistent_id(self, each: object) -> int | None:
-            if not isinstance(each, HeldNumbers):
-                return None
-            held.append(each)
-            return len(held) - 1
+    def taken_out(each: Any) -> _Place:
+        held.append(each)
+        return _Place(len(held) - 1)
 
-    packed = BytesIO()
-    Packer(packed).dump(work)
-    return packed.getvalue(), held
+    return _swapped(work, HeldNumbers, taken_out), held
 
 
-class _Unpacker(pickle.Unpickler):
-    """Reads work that `packed_work` wrote, with the numbers of some blocks."""
-
-    def __init__(self, packed: bytes, held: list[dict[int, Floats]]) -> None:
-        super().__init__(BytesIO(packed))
-        self._held = held
-
-    def persistent_load(self, place: int) -> Callable[[int], Floats]:
-        return self._held[place].__getitem__
+def _swapped(part: Any, kind: type, swap: Callable[[Any], Any]) -> Any:
+    """Put something else in place of what is of this kind, in work and in what is bound to it."""
+    swapped = partial(_swapped, kind=kind, swap=swap)
+    if isinstance(part, kind):
+        return swap(part)
+    if isinstance(part, PerRow):
+        return PerRow(part.n_rows, swapped(part.map), None, part.n_ones)
+    if isinstance(part, partial):
+        bound = {name: swapped(each) for name, each in part.keywords.items()}
+        return partial(swapped(part.func), *map(swapped, part.args), **bound)
+    return part
 
 
 def work_on(
@@ -237,14 +238,28 @@ def work_on(
     how, results, size = arithmetic(), list[Any](), 0
     if how != wanted:
         return machine(), how, []
-    work = _Unpacker(packed, held).load()
+    work = _swapped(_of_bytes(packed), _Place, lambda place: held[place.number].__getitem__)
     with one_thread_each():
-        for block in pickle.loads(rows).seen_from_here().blocks(numbers):  # noqa: S301  # of the cluster's owner
+        for block in _of_bytes(rows).seen_from_here().blocks(numbers):
             results.append(work(block))
             size += _n_bytes(results[-1])
             if size >= RESULT_BYTES:
                 break
     return machine(), how, results
+
+
+def _as_bytes(sent: object) -> bytes:
+    """Write something as Dask sends it: a process need not read it before it knows that it can."""
+    from distributed.protocol.serialize import serialize_bytes
+
+    written: bytes = serialize_bytes(sent)
+    return written
+
+
+def _of_bytes(sent: bytes) -> Any:
+    from distributed.protocol.serialize import deserialize_bytes
+
+    return deserialize_bytes(sent)
 
 
 def _n_bytes(result: Any) -> int:

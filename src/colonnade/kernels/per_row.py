@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, by_block, n_blocks_of, rows_of_block
@@ -147,11 +148,11 @@ class PerRow:
 
 @dataclass(frozen=True, eq=False)
 class HeldNumbers:
-    """Numbers that are there, shape (n,), by block: who sends work to other machines sends those of its blocks."""
+    """Numbers or marks that are there, shape (n,), by block: work that is sent away is sent those of its blocks."""
 
-    values: Floats = field(repr=False)
+    values: npt.NDArray[Any] = field(repr=False)
 
-    def __call__(self, number: int) -> Floats:
+    def __call__(self, number: int) -> npt.NDArray[Any]:
         """Give those of a block."""
         return self.values[rows_of_block(number)]
 

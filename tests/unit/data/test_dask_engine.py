@@ -3,6 +3,7 @@
 import ast
 import inspect
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -38,8 +39,9 @@ from colonnade.kernels.draws import draw_by_scores, draw_distinct, held_out
 from colonnade.kernels.leverage import regression_scores
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.moments import centre_and_spread
-from colonnade.kernels.per_row import HeldNumbers, numbers_in
+from colonnade.kernels.per_row import HeldNumbers, PerRow, numbers_in
 from colonnade.kernels.whitening import whiten
+from colonnade.protocol.splits import counted
 from colonnade.protocol.viewed_table import ViewedTable, _viewed
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
@@ -339,9 +341,23 @@ def test_a_task_is_sent_the_weights_of_its_own_blocks(table: StreamedTable, valu
         np.testing.assert_allclose(own, weights[rows] @ values[rows])
     assert sum(each.nbytes for _, (held,) in sent for each in held.values()) == weights.nbytes
     assert all(held.keys() == set(numbers) for numbers, (held,) in sent)
-    packed, held = dask_engine.packed_work(partial(_viewed, values_of, numbers_in(weights), None, None))
-    assert len(packed) < 1_000
-    assert held[0].values is weights
+
+
+def test_weights_of_a_view_are_taken_out_of_its_work() -> None:
+    weights = np.random.default_rng(3).uniform(size=N_ROWS)
+    view = partial(_viewed, values_of, numbers_in(weights).changed(partial(_less, numbers_in(weights))), None, None)
+    shared, held = dask_engine.without_held(view)
+    assert len(pickle.dumps(shared)) < 2_000
+    assert [each.values is weights for each in held] == [True, True]
+    marks = weights < 0.3
+    counts = counted(N_ROWS, "test", cn.SplitBy("bank"), marks, weights)
+    shared, held = dask_engine.without_held(partial(_viewed, values_of, counts, None, None))
+    assert len(pickle.dumps(shared)) < 2_000
+    assert {id(each.values) for each in held} == {id(marks), id(weights)}
+
+
+def _less(other: PerRow, number: int, values: Any) -> Any:
+    return values - other.block(number)
 
 
 def test_a_file_that_changes_is_no_table_any_more(table: StreamedTable, path: Path) -> None:
