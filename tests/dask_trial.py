@@ -1,10 +1,11 @@
 """A Dask cluster of two real processes, with TLS, and what they are asked to do in tests."""
 
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -71,8 +72,38 @@ def exiting(_: Block) -> None:
 
 def pretend_another_blas() -> None:
     """Have this process say that it computes otherwise."""
-    other = replace(arithmetic(), blas="openblas 0.3.0 Haswell pthreads")
+    other = {**arithmetic(), "blas": "openblas 0.3.0 Haswell pthreads"}
     patch.object(dask_engine, "arithmetic", return_value=other).start()
+
+
+def let_results_take(n_bytes: int) -> None:
+    """Have this process end a task when its results take so many bytes."""
+    patch.object(dask_engine, "RESULT_BYTES", n_bytes).start()
+
+
+def weighted_sums(numbers: Callable[[int], Floats], block: Block) -> Floats:
+    return np.asarray(numbers(block.number) @ block.values)
+
+
+@contextmanager
+def process_with(sources: Path, cluster: Any) -> Iterator[int]:
+    """Start one more process, which finds a Colonnade there."""
+    import dask
+
+    tls = {name: dask.config.get(f"distributed.comm.tls.{name}") for name in ("ca-file", "client.cert", "client.key")}
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny"]
+    command += ["--nthreads", "1", "--no-dashboard", "--tls-ca-file", tls["ca-file"]]
+    command += ["--tls-cert", tls["client.cert"], "--tls-key", tls["client.key"], "--local-directory", str(sources)]
+    line = dask_engine._Cluster(cluster.scheduler_address)._line
+    started = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": str(sources)}, stderr=subprocess.DEVNULL)
+    try:
+        line.wait_for_workers(3, timeout=60)
+        yield started.pid
+    finally:
+        started.kill()
+        started.wait()
+        while len(line.nthreads()) > 2:
+            time.sleep(0.05)
 
 
 def pretend_no_more() -> None:

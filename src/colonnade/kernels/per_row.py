@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, RowBlocks, by_block, n_blocks_of, rows_of_block
@@ -145,9 +146,20 @@ class PerRow:
         return replace(numbers_in(np.asarray(self)), n_ones=self.n_ones) if self.n_rows <= KEPT_ROWS else self
 
 
+@dataclass(frozen=True, eq=False)
+class HeldNumbers:
+    """Numbers or marks that are there, shape (n,), by block: work that is sent away is sent those of its blocks."""
+
+    values: npt.NDArray[Any] = field(repr=False)
+
+    def __call__(self, number: int) -> npt.NDArray[Any]:
+        """Give those of a block."""
+        return self.values[rows_of_block(number)]
+
+
 def numbers_in(values: Floats) -> PerRow:
     """Take numbers that are there, shape (n,)."""
-    return PerRow(len(values), partial(_map_locally, partial(_slice, values), n_blocks_of(len(values))), values)
+    return PerRow(len(values), partial(_map_locally, HeldNumbers(values), n_blocks_of(len(values))), values)
 
 
 def ones(n_rows: int) -> PerRow:
@@ -193,10 +205,6 @@ def _of_rows(of_block: Callable[[Block], Floats], work: OfBlock[R], block: Block
 
 def _ones(n_rows: int, number: int) -> Floats:
     return np.ones(min(BLOCK_ROWS, n_rows - number * BLOCK_ROWS))
-
-
-def _slice(values: Floats, number: int) -> Floats:
-    return values[rows_of_block(number)]
 
 
 def _values(_: int, values: Floats) -> Floats:

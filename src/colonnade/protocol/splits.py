@@ -10,9 +10,8 @@ from msgspec.structs import force_setattr
 
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Flags, Floats
-from colonnade.kernels.blocks import rows_of_block
 from colonnade.kernels.draws import held_out
-from colonnade.kernels.per_row import PerRow, numbers_by, numbers_in
+from colonnade.kernels.per_row import HeldNumbers, PerRow, numbers_by, numbers_in
 from colonnade.options import whole_number
 
 Side = Literal["train", "test"]
@@ -86,7 +85,7 @@ def counted(
     if isinstance(split, HoldOut):
         marks = held_out(n_rows, split.fraction, split.seed)
     elif marked is not None:
-        marks = replace(numbers_by(n_rows, partial(_marks, marked)), n_ones=int(np.count_nonzero(marked)))
+        marks = replace(numbers_by(n_rows, HeldNumbers(marked)).changed(_marks), n_ones=int(np.count_nonzero(marked)))
     else:
         return own
     row_weights = _side(side, marks, own)
@@ -109,9 +108,9 @@ def _side(side: Side, marks: PerRow, weights: PerRow | None) -> PerRow:
     return replace(marks.changed(partial(_kept, side, weights)), n_ones=n_ones if weights is None else None)
 
 
-def _marks(marked: Flags, number: int) -> Floats:
+def _marks(_: int, marked: Floats) -> Floats:
     """Give a block's marks as numbers: of all rows a byte each is held, and not eight."""
-    return marked[rows_of_block(number)].astype(np.float64)
+    return marked.astype(np.float64)
 
 
 def _kept(side: Side, weights: PerRow | None, number: int, marks: Floats) -> Floats:

@@ -1,12 +1,19 @@
 """The same bits from two processes of a Dask cluster, one of them killed; named errors where there cannot be."""
 
+import ast
+import inspect
 import os
+import pickle
 import shutil
 import signal
+import subprocess
+import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +24,7 @@ import pytest
 
 import colonnade as cn
 import dask_trial
+from colonnade.data import arithmetic as arithmetics
 from colonnade.data import dask_engine, streams
 from colonnade.data.dask_engine import DaskEngine
 from colonnade.data.engines import Threads
@@ -31,9 +39,10 @@ from colonnade.kernels.draws import draw_by_scores, draw_distinct, held_out
 from colonnade.kernels.leverage import regression_scores
 from colonnade.kernels.local_kmeans import local_kmeans
 from colonnade.kernels.moments import centre_and_spread
-from colonnade.kernels.per_row import numbers_in
+from colonnade.kernels.per_row import HeldNumbers, PerRow, numbers_in
 from colonnade.kernels.whitening import whiten
-from colonnade.protocol.viewed_table import ViewedTable
+from colonnade.protocol.splits import counted
+from colonnade.protocol.viewed_table import ViewedTable, _viewed
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
@@ -206,6 +215,151 @@ def test_a_process_with_another_blas_is_named(table: StreamedTable, cluster: Any
     assert len(list(table.map(dask_trial.its_process))) == 7
 
 
+def test_a_process_with_another_colonnade_is_named(table: StreamedTable, cluster: Any, tmp_path: Path) -> None:
+    """It joined later, and can read nothing that this one sends: before a pass it is asked, and in one it says so."""
+    (tmp_path / "colonnade").mkdir()
+    (tmp_path / "colonnade" / "__init__.py").touch()
+    message = r"computes otherwise on .* \(process {}\) than here: colonnade is "
+    with dask_trial.process_with(tmp_path, cluster) as process:
+        for _ in range(2):
+            with pytest.raises(cn.EngineError, match=message.format(process)):
+                list(table.map(dask_trial.its_process))
+        dask_engine._Cluster._asked[cluster.scheduler_address].update(cluster.scheduler_info["workers"])
+        passes = chain.from_iterable(table.map(partial(dask_trial.slow_sums, 0.1)) for _ in range(20))
+        with pytest.raises(cn.EngineError, match=message.format(process)):
+            list(passes)  # one of them comes to it
+    assert len(list(table.map(dask_trial.its_process))) == 7
+
+
+def test_a_python_with_nothing_installed_answers_what_it_computes_with() -> None:
+    text = inspect.getsource(arithmetics)
+    ask = f"print(eval({dask_engine.LOOK!r}, {{'text': {text!r}}}))"
+    found = subprocess.run([sys.executable, "-I", "-S", "-c", ask], capture_output=True, text=True, check=True)
+    machine, how = ast.literal_eval(found.stdout)
+    assert "(process " in machine
+    assert how.keys() == arithmetics.arithmetic().keys()
+    assert {how[name] for name in ("colonnade", "numpy", "scipy", "pyarrow", "blas")} == {"not installed"}
+    said = arithmetics.difference(arithmetics.arithmetic(), how)
+    assert said is not None
+    assert said.startswith("colonnade is 'not installed' there, and '")
+    assert "python is" not in said
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Collect the blocks of each task, and the numbers that went with them."""
+    found: list[Any] = []
+    submit = dask_engine._Cluster.submit
+
+    def noted(self: Any, function: Any, *arguments: Any) -> Any:
+        found.extend(arguments[1]["task"][1:] for _ in range(function is eval))
+        return submit(self, function, *arguments)
+
+    monkeypatch.setattr(dask_engine._Cluster, "submit", noted)
+    return found
+
+
+def in_windows(table: StreamedTable, work: Any, length: int = 2, first: int = 0) -> list[Any]:
+    starts = range(first, 7, length)
+    return [each for start in starts for each in table.map(work, range(start, min(start + length, 7)))]
+
+
+def ahead_of(table: StreamedTable) -> list[Any]:
+    assert isinstance(table.engine, DaskEngine)
+    return table.engine._ahead
+
+
+def test_windows_are_worked_on_ahead_and_each_group_of_rows_is_read_once(table: StreamedTable, sent: list[Any]) -> None:
+    work = partial(dask_trial.slow_sums, 0.0)
+    wanted = np.array(list(table.map(work))).tobytes()
+    pieces = list(table.rows.pieces())
+    sent.clear()
+    assert np.array(in_windows(table, work)).tobytes() == wanted
+    assert [numbers for numbers, _ in sent] == pieces
+    assert not ahead_of(table)
+    sent.clear()
+    list(table.map(work, range(2)))
+    assert len(sent) > 1
+    assert np.array(in_windows(table, work, first=2)).tobytes() == wanted[-5 * 32 :]
+    assert [numbers for numbers, _ in sent] == pieces
+
+
+def test_windows_of_other_work_begin_anew(table: StreamedTable) -> None:
+    for number in range(6):
+        work = partial(dask_trial.slow_sums, number / 1e6)
+        assert len(list(table.map(work, range(2)))) == 2
+    assert len(ahead_of(table)) == dask_engine.MOST_AHEAD
+    other = [*table.map(dask_trial.its_process, range(2, 4))]
+    assert all(isinstance(each, int) for each in other)
+
+
+def test_what_is_worked_on_ahead_is_let_go_when_nobody_asks_for_it(
+    table: StreamedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_engine, "PATIENCE_SECONDS", 0.5)
+    work = partial(dask_trial.slow_sums, 0.0)
+    list(table.map(work, range(2)))
+    end = time.monotonic() + 30
+    while ahead_of(table):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert len(in_windows(table, work, first=2)) == 5
+
+
+def test_a_process_is_killed_between_windows(table: StreamedTable, values: Any) -> None:
+    wanted = [values[start : start + BLOCK_ROWS].sum(axis=0) for start in range(0, N_ROWS, BLOCK_ROWS)]
+    work = partial(dask_trial.slow_sums, 0.1)
+    sums = list(table.map(work, range(2)))
+    os.kill(next(table.map(dask_trial.its_process)), signal.SIGKILL)  # it may hold results of the next
+    np.testing.assert_array_equal([*sums, *in_windows(table, work, first=2)], wanted)
+
+
+def test_results_of_a_task_take_no_more_memory_than_they_may(
+    table: StreamedTable, cluster: Any, sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task ends when they do, and what it left is cut into such lengths."""
+    monkeypatch.setattr(streams, "PIECE_ROWS", N_ROWS)  # one task for all
+    work = partial(dask_trial.slow_sums, 0.0)
+    wanted = np.array(list(table.map(work))).tobytes()
+    line = dask_engine._Cluster(cluster.scheduler_address)._line
+    line.run(dask_trial.let_results_take, 2 * 32)
+    try:
+        for found in (list(table.map(work)), in_windows(table, work, 3)):
+            assert np.array(found).tobytes() == wanted
+    finally:
+        line.run(dask_trial.pretend_no_more)
+    every = [[*range(7)], [2, 3], [4, 5], [6]]
+    assert [numbers for numbers, _ in sent] == [every[0], *every, *every]
+
+
+def test_a_task_is_sent_the_weights_of_its_own_blocks(table: StreamedTable, values: Any, sent: list[Any]) -> None:
+    weights = np.random.default_rng(3).uniform(size=N_ROWS)
+    work = partial(dask_trial.weighted_sums, HeldNumbers(weights))
+    found = in_windows(table, work)
+    for number, own in enumerate(found):
+        rows = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
+        np.testing.assert_allclose(own, weights[rows] @ values[rows])
+    assert sum(each.nbytes for _, (held,) in sent for each in held.values()) == weights.nbytes
+    assert all(held.keys() == set(numbers) for numbers, (held,) in sent)
+
+
+def test_weights_of_a_view_are_taken_out_of_its_work() -> None:
+    weights = np.random.default_rng(3).uniform(size=N_ROWS)
+    view = partial(_viewed, values_of, numbers_in(weights).changed(partial(_less, numbers_in(weights))), None, None)
+    shared, held = dask_engine.without_held(view)
+    assert len(pickle.dumps(shared)) < 2_000
+    assert [each.values is weights for each in held] == [True, True]
+    marks = weights < 0.3
+    counts = counted(N_ROWS, "test", cn.SplitBy("bank"), marks, weights)
+    shared, held = dask_engine.without_held(partial(_viewed, values_of, counts, None, None))
+    assert len(pickle.dumps(shared)) < 2_000
+    assert {id(each.values) for each in held} == {id(marks), id(weights)}
+
+
+def _less(other: PerRow, number: int, values: Any) -> Any:
+    return values - other.block(number)
+
+
 def test_a_file_that_changes_is_no_table_any_more(table: StreamedTable, path: Path) -> None:
     found = table.map(partial(dask_trial.slow_sums, 0.0))
     next(found)
@@ -313,6 +467,12 @@ def test_a_cluster_without_processes_is_named(path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("address", ["scheduler:8786", "tcp://scheduler:8786", "", 8786])
 def test_an_address_that_is_none_or_without_tls_is_refused(address: Any) -> None:
     with pytest.raises(cn.InputError, match="tls://machine:8786"):
+        DaskEngine(address)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1", "tcp://localhost:", "tcp://[::1]", "tls://machine", "tls://m/"])
+def test_an_address_without_a_port_is_named(address: str) -> None:
+    with pytest.raises(cn.InputError, match=r"has no port\. Add .*'t[cl][ps]://[^/]*:8786'"):
         DaskEngine(address)
 
 
