@@ -73,8 +73,8 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     """Fetch the coreset's rows to the server and solve there.
 
     With `AllRows` these are all rows: of n rows and d columns the server holds n (d + 3) numbers, and about four times
-    as many while it learns. Where n (d + 1) is more than 16.8 million, they come in windows. A regression then adds up what it needs of each and holds none, unless a penalty is to be chosen;
-    `Run.summary` has classical standard errors.
+    as many while it learns. Where n (d + 1) is more than 16.8 million, they come in windows. A regression then adds up
+    what it needs of each and holds none, unless a penalty is to be chosen; `Run.summary` has classical standard errors.
 
     Examples
     --------
