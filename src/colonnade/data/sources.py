@@ -4,7 +4,7 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -90,11 +90,11 @@ class Source:
     label_levels: tuple[str, ...] | None = None
     key_digest: bytes | None = None
 
-    def column(self, place: int) -> AnyColumn:
-        """Give one column."""
+    def column(self, place: int) -> Iterator[AnyColumn]:
+        """Give one column, piece by piece."""
         if isinstance(self.values, SpooledRows):
             return self.values.column(self.names[place])
-        return self.values.column(place)
+        return iter([self.values.column(place)])
 
 
 def has_names(data: object) -> bool:

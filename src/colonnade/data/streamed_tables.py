@@ -164,13 +164,14 @@ class StreamedTable:
         ordered = in_order(readable, rows)
         if self.label_name is None or self.label_levels is None:
             return ordered, None
-        present = np.unique(ordered.column(self.label_name)).astype(np.int64)
+        codes = [np.unique(part) for part in ordered.column(self.label_name)]
+        present = np.unique(np.concatenate([np.empty(0), *codes])).astype(np.int64)
         ordered.change_column(self.label_name, lambda codes: np.searchsorted(present, codes))
         return ordered, tuple(self.label_levels[place] for place in present.tolist())
 
-    def column(self, place: int) -> Floats:
-        """Read one column whole, to say what is wrong with it."""
-        return np.concatenate(list(self.engine.map(partial(_column, place), self.rows)))
+    def column(self, place: int) -> Iterator[Floats]:
+        """Read one column, block by block, to say what is wrong with it."""
+        return self.engine.map(partial(_column, place), self.rows)
 
 
 def in_order(readable: AnyRows, rows: Rows) -> SpooledRows:
