@@ -81,9 +81,9 @@ class StreamedTable:
     def labels(self) -> "StreamedTable":
         """Read the label alone where columns are apart from each other, and all were looked at."""
         rows = self.rows
-        if self.label_name is None or self._unchecked or not isinstance(rows, ParquetRows) or rows.preparation:
+        if self.label_name is None or self._unchecked or not isinstance(rows, ParquetRows):
             return self
-        return replace(self, rows=replace(rows, columns=(self.label_name,)), feature_names=())
+        return replace(self, rows=replace(rows, columns=(self.label_name,), preparation=None), feature_names=())
 
     def look_through(self) -> None:
         """Read all values now, if nobody has yet: what is wrong with one is said before any work."""
