@@ -117,7 +117,7 @@ def most_that_fit(n_numbers: int) -> int:
 
 def check_fits(state: PartyState, n_numbers: int) -> None:
     """Refuse so many numbers of each selected row where one message does not hold them; nothing is listed before."""
-    n_rows, most = len(state.selection()), most_that_fit(n_numbers)
+    most, n_rows = most_that_fit(n_numbers), len(state.selection())
     if n_rows > most:
         raise InputError(
             f"{n_rows:,} rows do not fit one message, which has {most:,} of {n_numbers:,} numbers. "

@@ -121,7 +121,7 @@ def _widest(roster: Roster) -> int:
 
 def _come_at_once(roster: Roster) -> bool:
     """Tell whether all rows are one message of each party, as the job sheet has them: all sides come to the same."""
-    return roster.n_rows * (len(roster.feature_names) + 1) <= AT_ONCE
+    return roster.n_rows * (sum(card.n_features for card in roster.cards) + 1) <= AT_ONCE
 
 
 def _has_windows(roster: Roster, coreset: Coreset) -> bool:
