@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from colonnade import disk
 from colonnade.errors import ColonnadeError, InputError
@@ -23,7 +22,7 @@ from colonnade.job_inputs import (
     unseen,
 )
 from colonnade.node.files import read_federation_file
-from colonnade.node.predictions_file import predictions_csv
+from colonnade.node.predictions_file import save_predictions
 from colonnade.node.state_folder import write_private
 from colonnade.planning.records import Plan
 from colonnade.protocol.fingerprints import Changed
@@ -140,7 +139,7 @@ class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", f
 
 
 class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", forbid_unknown_fields=True):
-    """Predict with a saved model, for a party, for a CSV file here, or both."""
+    """Predict with a saved model, for a party, for a CSV or Parquet file here, or both."""
 
     model: str
     rows: list[int] | None = None
@@ -156,8 +155,7 @@ class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", for
         model, _ = read_model(folder / self.model)
         found = federation.predict(model, rows=self.rows, to=self.to)
         if self.out is not None:
-            rows = np.arange(len(found)).tolist() if self.rows is None else self.rows
-            write_private(folder / self.out, predictions_csv(rows, found).encode())
+            save_predictions(folder / self.out, self.rows, found)
         saved = None if self.out is None else str(folder / self.out)
         return {"rows": len(found), "delivered_to": self.to, "saved": saved}
 

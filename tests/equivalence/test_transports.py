@@ -297,7 +297,7 @@ def test_errors_are_the_same_too(transport: Any) -> None:
 def test_all_rows_in_windows_are_the_same_rows_over_the_network(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(central, "MAX_NUMBERS", 60_000)
+    monkeypatch.setattr(central, "AT_ONCE", 60_000)
     monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
     values = np.random.default_rng(0).normal(size=(40_000, 5))
     ways: dict[str, Any] = {"sampler": cn.AllRows(), "solver": cn.Central(), "split": cn.HoldOut(0.2)}

@@ -62,7 +62,7 @@ def test_at_the_usual_level_no_large_table_is_told_in_a_day(tmp_path: Path) -> N
 def test_windows_of_a_large_table_are_judged_by_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first would be within a day's rows, and so would each of them."""
     monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
-    monkeypatch.setattr(central, "MAX_NUMBERS", BLOCK_ROWS)
+    monkeypatch.setattr(central, "AT_ONCE", BLOCK_ROWS)
     n_rows = max(DAY_LIMITS["usual"]["rows"] + 1, 2 * BLOCK_ROWS)
     with hostile_server(tmp_path, made_parties(n_rows)) as server:
         server.new_run(task=TASK, sampler=cn.AllRows(), solver=CENTRAL)
@@ -78,7 +78,7 @@ def test_windows_are_judged_by_all_of_them_where_the_first_has_no_row(
 ) -> None:
     """A party in league with the server holds out the first window, which then tells nothing, and costs nothing."""
     monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
-    monkeypatch.setattr(central, "MAX_NUMBERS", BLOCK_ROWS)
+    monkeypatch.setattr(central, "AT_ONCE", BLOCK_ROWS)
     n_rows = 3 * BLOCK_ROWS + 100
     X, marks = np.random.default_rng(0).normal(size=(n_rows, 3)), np.arange(n_rows) < BLOCK_ROWS
     parties = [cn.Party("a", X[:, :1], split=marks), cn.Party("b", X[:, 1:2]), cn.Party("c", X[:, 2:], label=X.sum(1))]

@@ -11,12 +11,17 @@ from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_is_no_input,
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
 from colonnade.kernels.class_predictions import ClassPredictions
-from colonnade.node.predictions_file import predictions_csv, write_predictions
+from colonnade.node.predictions_file import predictions_csv, save_predictions, write_predictions
 
-OutOption = Annotated[Path | None, typer.Option("--out", "-o", help="Write a CSV file instead of printing.")]
+OutOption = Annotated[
+    Path | None, typer.Option("--out", "-o", help="Write a CSV or Parquet file instead of printing, as its name ends.")
+]
 RowOption = Annotated[
     list[int] | None, typer.Option("--row", help="Predict this row; may be repeated. All rows if left out.")
 ]
+
+# As files are that people make: what their umask leaves of it.
+READABLE = 0o666
 
 PartyOption = Annotated[str | None, typer.Option("--to", help="Deliver the predictions to this party too.")]
 
@@ -44,21 +49,20 @@ def command(
     if to is not None:
         say(f"Delivered to {to}: {len(found):,} predictions.")
     delivered = None if to is None else federation.received(to)
-    rows = row or np.arange(len(found)).tolist()
     if json:
         of_classes = isinstance(found, ClassPredictions)
         chances = {"probabilities": found.probabilities, "classes": found.names} if of_classes else {}
-        show_json({"rows": rows, "predictions": np.asarray(found), **chances})
+        show_json({"rows": row or list(range(len(found))), "predictions": np.asarray(found), **chances})
         return
-    text = predictions_csv(rows, found)
     if out is None:
-        show_as_is(text.rstrip("\n"))
+        for text in predictions_csv(row or None, found):
+            show_as_is(text.rstrip("\n"))
         return
     try:
         if delivered is not None:
             write_predictions(out, delivered)
         else:
-            out.write_text(text, encoding="utf-8")
+            save_predictions(out, row or None, found, READABLE)
     except OSError as error:
         raise InputError(f"The predictions cannot be written to {out}: {error}. Choose another file.") from error
     say(f"{len(found):,} predictions written to {out}")

@@ -12,9 +12,9 @@ from colonnade.data.arrow_files import naming
 from colonnade.data.engines import Engine, Threads
 from colonnade.data.filed_columns import FileColumns
 from colonnade.data.filed_keys import read_filed_keys
-from colonnade.data.files import chosen_columns, is_data_set, open_table, parquet_paths
-from colonnade.data.filling import filled, held_as
-from colonnade.data.held_columns import HeldColumns, Kind
+from colonnade.data.files import chosen_columns, is_data_set, parquet_paths
+from colonnade.data.filling import held_as, is_filled, numbers_of, pieces
+from colonnade.data.held_columns import DOUBLE, HeldColumns, Kind
 from colonnade.data.marks import read_marks
 from colonnade.data.sources import Roles, Source, columns_read, taken_columns
 from colonnade.data.streamed_tables import StreamedTable
@@ -69,7 +69,7 @@ def from_parquet(
     if not rows.n_rows or not n_columns or (is_small and (roles.key is not None or prepare is not None)):
         return None
     integers = tuple(is_integer(schema.field(name).type) for name in ordered)
-    weights, marks = _beside(party, data, taken)
+    weights, marks = _beside(party, rows, taken)
     if is_small:
         values, largest = _read(rows, [held_as(schema.field(name).type) for name in ordered])
         return Source(tuple(ordered), values, integers, largest, label, weights=weights, held_out=marks)
@@ -126,18 +126,23 @@ def _is_plain_number(kind: Any) -> bool:
     return any(is_kind(kind) for is_kind in (t.is_integer, t.is_floating, t.is_boolean))
 
 
-def _beside(party: str, data: object, taken: dict[str, str]) -> tuple[Floats | None, Flags | None]:
+def _beside(party: str, rows: ParquetRows, taken: dict[str, str]) -> tuple[Floats | None, Flags | None]:
     """Read the columns of row weights and of rows to hold out, if there are any."""
     named = {role: name for name, role in taken.items() if role in ("weight", "split")}
     if not named:
         return None, None
-    opened = open_table(party, data, lambda _: list(named.values()))
-    weight = [named["weight"]] if "weight" in named else []
-    read = filled(party, opened.batches, opened.n_rows, weight)
-    if weight and weight[0] in read.rest.column_names:
-        raise InputError(f"Party {party!r}: the weight column {weight[0]!r} is not numbers. Name another one.")
-    marks = read_marks(party, read.rest[named["split"]].to_numpy()) if "split" in named else None
-    weights = read.values.column(0).astype(np.float64) if weight else None
-    if weights is not None:
+    columns, n_rows = FileColumns(rows, tuple(named.values())), rows.n_rows
+    weight, split = named.get("weight"), named.get("split")
+    if weight is not None and not is_filled(columns.schema.field(weight).type):
+        raise InputError(f"Party {party!r}: the weight column {weight!r} is not numbers. Name another one.")
+    weights, marks, at = np.empty(n_rows if weight else 0), np.empty(n_rows if split else 0, np.bool_), 0
+    for batch in columns.batches():
+        for piece in pieces(batch):
+            here = slice(at, at := at + piece.num_rows)
+            if weight:
+                weights[here] = numbers_of(piece[weight], DOUBLE)
+            if split:
+                marks[here] = read_marks(party, piece[split].to_numpy(zero_copy_only=False), here.start)
+    if weight:
         check_row_weights(party, weights)
-    return weights, marks
+    return weights if weight else None, marks if split else None

@@ -4,7 +4,7 @@ Named tables (frames and files) all go one way, through Arrow; pyarrow is import
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -23,7 +23,7 @@ from colonnade.data.files import ACCEPTED, Opened, open_table
 from colonnade.data.filling import Filled, Sized, filled, largest_in_size, sized
 from colonnade.data.held_columns import AnyColumn, HeldColumns, Kind, kind_of
 from colonnade.data.keys import Duplicates, read_keys
-from colonnade.data.marks import read_marks
+from colonnade.data.marks import read_marks, read_marks_of_chunks
 from colonnade.data.slips import Slip
 from colonnade.data.spool import SpooledRows
 from colonnade.data.spooling import spooled
@@ -90,11 +90,11 @@ class Source:
     label_levels: tuple[str, ...] | None = None
     key_digest: bytes | None = None
 
-    def column(self, place: int) -> AnyColumn:
-        """Give one column."""
+    def column(self, place: int) -> Iterator[AnyColumn]:
+        """Give one column, piece by piece."""
         if isinstance(self.values, SpooledRows):
             return self.values.column(self.names[place])
-        return self.values.column(place)
+        return iter([self.values.column(place)])
 
 
 def has_names(data: object) -> bool:
@@ -191,7 +191,7 @@ def from_frame(
         label[0] if label else None,
         own,
         read.values.column(-1).astype(np.float64) if "weight" in named else None,
-        read_marks(party, rest[named["split"][0]].to_numpy()) if "split" in named else None,
+        read_marks_of_chunks(party, rest[named["split"][0]]) if "split" in named else None,
         opened.notes,
         unprepared,
         levels,

@@ -131,9 +131,9 @@ class SpooledRows(PrivateRows):
             place += kept.nbytes
         return values
 
-    def column(self, name: str) -> Floats:
-        """Read one column of all rows."""
-        return np.concatenate([np.empty(0), *(part for _, part in self._parts(name))])
+    def column(self, name: str) -> Iterator[AnyColumn]:
+        """Read one column of all rows, block by block."""
+        return (part for _, part in self._parts(name))
 
     def change_column(self, name: str, change: Callable[[AnyColumn], AnyColumn]) -> None:
         """Write other values in place of a column's, block by block, before anybody else reads them."""

@@ -85,9 +85,9 @@ class StreamedTable:
     def labels(self) -> "StreamedTable":
         """Read the label alone where columns are apart from each other, and all were looked at."""
         rows = self.rows
-        if self.label_name is None or self._unchecked or not isinstance(rows, ParquetRows) or rows.preparation:
+        if self.label_name is None or self._unchecked or not isinstance(rows, ParquetRows):
             return self
-        return replace(self, rows=replace(rows, columns=(self.label_name,)), feature_names=())
+        return replace(self, rows=replace(rows, columns=(self.label_name,), preparation=None), feature_names=())
 
     def look_through(self) -> None:
         """Read all values now, if nobody has yet: what is wrong with one is said before any work."""
@@ -168,13 +168,14 @@ class StreamedTable:
         ordered = in_order(readable, rows)
         if self.label_name is None or self.label_levels is None:
             return ordered, None
-        present = np.unique(ordered.column(self.label_name)).astype(np.int64)
+        codes = [np.unique(part) for part in ordered.column(self.label_name)]
+        present = np.unique(np.concatenate([np.empty(0), *codes])).astype(np.int64)
         ordered.change_column(self.label_name, lambda codes: np.searchsorted(present, codes))
         return ordered, tuple(self.label_levels[place] for place in present.tolist())
 
-    def column(self, place: int) -> Floats:
-        """Read one column whole, to say what is wrong with it."""
-        return np.concatenate(list(self.engine.map(partial(_column, place), self.rows)))
+    def column(self, place: int) -> Iterator[Floats]:
+        """Read one column, block by block, to say what is wrong with it."""
+        return self.engine.map(partial(_column, place), self.rows)
 
 
 def in_order(readable: AnyRows, rows: Rows) -> SpooledRows:

@@ -130,7 +130,9 @@ class ArrayTable:
         if columns is None:
             raise LocalProtocolError("These columns are numbers already.")
         names, values, notes = columns.applied(fitted, room=self.values.n_columns)
-        check_columns(columns.party, names, largest_in_size(list(values.T[: len(names)])), values.T.__getitem__)
+        check_columns(
+            columns.party, names, largest_in_size(list(values.T[: len(names)])), lambda place: [values[:, place]]
+        )
         if self.places is not None:
             values = np.take(values.T, self.places, axis=1).T  # column-major: bits of sums go by how numbers lie
         values[:, len(names) :] = self.values[:]

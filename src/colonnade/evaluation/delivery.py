@@ -9,7 +9,7 @@ from colonnade.kernels.selections import Selection, Window
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, Reveals, sendable_floats, sendable_rows
 from colonnade.protocol import checks
-from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.windows import arrived, check_window, joined, n_selected_in
 
 
@@ -56,8 +56,7 @@ def _answer(state: PartyState, request: Deliver, data: PartyData) -> tuple[Party
     here = arrived(state.learning, what, request, request.window, predictions)
     if here.stop < state.n_places:
         return replace(state, learning=here), Received()
-    rows = state.selected()
-    delivery = Delivery(rows, joined(here.parts), keys=data.table.key_columns(rows))
+    delivery = state.delivery(joined(here.parts), data.table)
     return replace(state, learning=None, received=delivery), Received()
 
 

@@ -179,7 +179,7 @@ def _write_predictions(file: PartyFile, delivery: Delivery, say: Say) -> None:
         )
         return
     write_predictions(Path(file.predictions), delivery)
-    say(f"{len(delivery.rows):,} predictions received: {file.predictions}")
+    say(f"{len(delivery.chosen):,} predictions received: {file.predictions}")
 
 
 @contextmanager

@@ -1,33 +1,90 @@
-"""Predictions that were delivered to a party: a file of its key columns, or of the rows' numbers, and predictions."""
+"""Predictions as a file: of a party that was delivered them, by its key columns, or by the rows' numbers."""
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from colonnade.contracts import Predictions
+from colonnade.disk import PRIVATE
 from colonnade.errors import InputError
+from colonnade.kernels.arrays import Rows
 from colonnade.kernels.class_predictions import ClassPredictions
-from colonnade.node.state_folder import write_private
+from colonnade.kernels.selections import CountedRows
+from colonnade.node.state_folder import whole_file
 from colonnade.protocol.session import Delivery
 
 PREDICTION = "prediction"
+PARQUET = ".parquet"
+# Rows that are put into words, or into a row group of Parquet, at once.
+PIECE_ROWS = 1 << 17
+COMPARED_BYTES = 1 << 20
 
 
 def write_predictions(path: Path, delivery: Delivery) -> None:
     """Write a CSV or Parquet file, as its name says, never over another one; the same once more is as well."""
-    content = _encoded(path, _table(delivery))
-    if path.exists():
-        if path.read_bytes() == content:  # the party was stopped after it had written them
-            return
-        raise InputError("the file for predictions exists, and is not written over. Move it, or name another.")
-    write_private(path, content)
+    if path.suffix.lower() not in (PARQUET, ".csv"):
+        raise InputError("the file for predictions must end in .csv or .parquet.")
+    with whole_file(path) as file:
+        _write(file, path, _tables(delivery.chosen, delivery.predictions, delivery.keys))
+        file.flush()
+        # If it is the same, the party was stopped after it had written it.
+        if path.exists() and not _has_content_of(path, Path(file.name)):
+            raise InputError("the file for predictions exists, and is not written over. Move it, or name another.")
 
 
-def prediction_columns(predictions: Predictions) -> dict[str, Any]:
+def save_predictions(
+    path: Path, rows: Sequence[int] | None, predictions: Predictions, permissions: int = PRIVATE
+) -> None:
+    """Write predictions of rows, or of all, with the rows' numbers: Parquet where the name ends so, else CSV."""
+    tables = _tables(_chosen(rows, predictions), predictions)
+    if path.exists() and not path.is_file():  # a pipe, or a folder, which is an error
+        with path.open("wb") as pipe:
+            _write(pipe, path, tables)
+        return
+    with whole_file(path.resolve(), permissions) as file:
+        _write(file, path, tables)
+
+
+def predictions_csv(rows: Sequence[int] | None, predictions: Predictions) -> Iterator[str]:
+    """Put predictions of rows, or of all, into the text of a CSV file, piece by piece."""
+    return _csv_texts(_tables(_chosen(rows, predictions), predictions))
+
+
+def _chosen(rows: Sequence[int] | None, predictions: Predictions) -> Rows | CountedRows:
+    return CountedRows(len(predictions)) if rows is None else np.array(rows, np.int64)
+
+
+def _tables(rows: Rows | CountedRows, predictions: Predictions, keys: Any = None) -> Iterator[Any]:
+    """Put what is predicted beside the rows' numbers, or their keys, some rows at a time; one table of none, too."""
+    import pyarrow as pa
+
+    at = 0
+    for here in _pieces(rows):
+        some = slice(at, at + len(here))
+        table = pa.table({"row": here}) if keys is None else keys.slice(at, len(here))
+        for name, column in _prediction_columns(predictions[some]).items():
+            free = name
+            while free in table.column_names:
+                free = f"{free}_"
+            table = table.append_column(free, pa.array(np.asarray(column)))
+        yield table
+        at = some.stop
+
+
+def _pieces(rows: Rows | CountedRows) -> Iterator[Rows]:
+    if isinstance(rows, CountedRows) and rows.row_weights is not None:
+        yield from rows.by_block()
+        return
+    for start in range(0, max(len(rows), 1), PIECE_ROWS):
+        end = min(start + PIECE_ROWS, len(rows))
+        yield np.arange(start, end) if isinstance(rows, CountedRows) else rows[start:end]
+
+
+def _prediction_columns(predictions: Predictions) -> dict[str, Any]:
     """Name what is predicted of rows: a column of values or clusters; or of classes, and one of chances for each."""
     if not isinstance(predictions, ClassPredictions):
         return {PREDICTION: predictions}
@@ -35,45 +92,37 @@ def prediction_columns(predictions: Predictions) -> dict[str, Any]:
     return {"class": predictions.classes, **{f"probability_{name}": column for name, column in chances}}
 
 
-def csv_text(columns: Mapping[str, Sequence[object]]) -> str:
-    """Write columns as the text of a CSV file."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(map(_written, column) for column in columns.values()), strict=True))
-    return text.getvalue()
+def _write(file: BinaryIO, path: Path, tables: Iterator[Any]) -> None:
+    if path.suffix.lower() != PARQUET:
+        for text in _csv_texts(tables):
+            file.write(text.encode())
+        return
+    from pyarrow import parquet
+
+    first = next(tables)
+    with parquet.ParquetWriter(file, first.schema) as writer:
+        writer.write_table(first)
+        for table in tables:
+            writer.write_table(table)
 
 
-def predictions_csv(rows: Sequence[int], predictions: Predictions) -> str:
-    """Write predictions of rows as the text of a CSV file, with the rows' numbers."""
-    columns = prediction_columns(predictions).items()
-    return csv_text({"row": rows, **{name: column.tolist() for name, column in columns}})
-
-
-def _table(delivery: Delivery) -> Any:
-    import pyarrow as pa
-
-    table = pa.table({"row": delivery.rows}) if delivery.keys is None else delivery.keys
-    for name, column in prediction_columns(delivery.predictions).items():
-        free = name
-        while free in table.column_names:
-            free = f"{free}_"
-        table = table.append_column(free, pa.array(np.asarray(column)))
-    return table
-
-
-def _encoded(path: Path, table: Any) -> bytes:
-    if path.suffix.lower() == ".parquet":
-        from pyarrow import parquet
-
-        binary = io.BytesIO()
-        parquet.write_table(table, binary)
-        return binary.getvalue()
-    if path.suffix.lower() != ".csv":
-        raise InputError("the file for predictions must end in .csv or .parquet.")
-    names = table.column_names
-    return csv_text({name: column.to_pylist() for name, column in zip(names, table.columns, strict=True)}).encode()
+def _csv_texts(tables: Iterator[Any]) -> Iterator[str]:
+    for number, table in enumerate(tables):
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if number == 0:
+            writer.writerow(table.column_names)
+        writer.writerows(zip(*(map(_written, column.to_pylist()) for column in table.columns), strict=True))
+        yield text.getvalue()
 
 
 def _written(value: object) -> object:
     return value.hex() if isinstance(value, bytes) else value
+
+
+def _has_content_of(path: Path, other: Path) -> bool:
+    with path.open("rb") as one, other.open("rb") as two:
+        while (here := one.read(COMPARED_BYTES)) == two.read(COMPARED_BYTES):
+            if not here:
+                return True
+    return False

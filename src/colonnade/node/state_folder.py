@@ -2,7 +2,11 @@
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from colonnade import disk
 from colonnade.disk import PRIVATE, PRIVATE_FOLDER
@@ -90,3 +94,18 @@ def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
     disk.replace(fresh, path)
     if durable:
         disk.sync_folder(path.parent)
+
+
+@contextmanager
+def whole_file(path: Path, permissions: int = PRIVATE) -> Iterator[BinaryIO]:
+    """Write a file piece by piece, whole or not at all: it is at its place once all of it is on the disk."""
+    fresh = path.with_name(f".{path.name}{FRESH}")
+    try:
+        with open(fresh, "wb", opener=partial(os.open, mode=permissions)) as file:
+            yield file
+            file.flush()
+            disk.sync(file.fileno())
+        disk.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)  # of an error nothing is left
+    disk.sync_folder(path.parent)

@@ -23,6 +23,7 @@ from colonnade.protocol.caps import PLANNED, Branches
 from colonnade.protocol.codec import wire_bytes
 from colonnade.protocol.splits import AnySplit
 from colonnade.protocol.viewing import agree_on_view
+from colonnade.protocol.windows import most_that_fit
 from colonnade.sampling.distinct.messages import DistinctCodes
 from colonnade.sampling.plain.messages import Total
 from colonnade.sampling.plain.server import is_vouched
@@ -230,9 +231,9 @@ def least_size(task: PaperTask, roster: Roster) -> int:
 
 
 def all_branches(task: PaperTask, roster: Roster) -> Branches:
-    """Say what a planner chooses between where nobody objects."""
-    fewest = least_size(task, roster)
-    return Branches(PLANNED, fewest, max(roster.n_rows, fewest))
+    """Say what a planner chooses between where nobody objects: rows that fit one message of any party."""
+    fewest, widest = least_size(task, roster), max(card.n_features for card in roster.cards) + 1
+    return Branches(PLANNED, fewest, max(min(roster.n_rows, most_that_fit(widest)), fewest))
 
 
 def pilot_bytes(task: PaperTask, roster: Roster, size: int) -> int:

@@ -83,6 +83,8 @@ def _why_missing(
         return f"the policy of {terms.limited_by['evenly']!r} allows no {name}"
     if not arms and kind is AllRows and "most" in terms.limited_by:
         return f"the policy of {terms.limited_by['most']!r} allows {terms.choice.most:,} rows at most"
+    if not arms and kind is AllRows:  # which take no more rounds than an even draw
+        return f"{name} are more than the {terms.choice.most:,} that fit one message"
     if not arms:
         return f"{name} take more rounds than are allowed"
     finest, *_, coarsest = sorted(arms, key=lambda arm: arm.step or 0.0)

@@ -49,16 +49,21 @@ class Delivery:
     """Predictions that a party was given: values, numbers of clusters or chances of classes; of which rows, ascending.
 
     Where they are good for nothing, there are none, and a `problem` that only the party knows of. `keys` are the key
-    columns of these rows, a `pyarrow.Table`, where the party has a key.
+    columns of these rows, a `pyarrow.Table`, where the party has a key. All rows are `chosen` unlisted.
     """
 
-    rows: Rows
+    chosen: Rows | CountedRows
     predictions: Any
     problem: str = ""
     keys: Any = None
 
+    @property
+    def rows(self) -> Rows:
+        """The list of the rows."""
+        return self.chosen.ids if isinstance(self.chosen, CountedRows) else self.chosen
+
     def __repr__(self) -> str:
-        return f"Delivery({len(self.rows)} rows, not shown)"
+        return f"Delivery({len(self.chosen)} rows, not shown)"
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,11 @@ class PartyState:
         if self.rows is None:
             raise LocalProtocolError("No rows were agreed on: sample first.")
         return self.rows
+
+    def delivery(self, predictions: Any, table: Table) -> Delivery:
+        """Put predictions beside the coreset's rows, which are listed only where their keys are looked up."""
+        keys = None if table.keys is None else table.key_columns(self.selected())
+        return Delivery(self.selection(), predictions, keys=keys)
 
     @property
     def n_places(self) -> int:

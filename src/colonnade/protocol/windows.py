@@ -116,12 +116,17 @@ def check_kept(state: PartyState, n_numbers: int) -> None:
         )
 
 
+def most_that_fit(n_numbers: int) -> int:
+    """Say of how many rows one message holds so many numbers each."""
+    return MAX_NUMBERS // n_numbers
+
+
 def check_fits(state: PartyState, n_numbers: int) -> None:
     """Refuse so many numbers of each selected row where one message does not hold them; nothing is listed before."""
-    n_rows = len(state.selection())
-    if n_rows * n_numbers > MAX_NUMBERS:
+    most, n_rows = most_that_fit(n_numbers), len(state.selection())
+    if n_rows > most:
         raise InputError(
-            f"{n_rows:,} rows do not fit one message, which has {MAX_NUMBERS // n_numbers:,} of {n_numbers:,} numbers. "
+            f"{n_rows:,} rows do not fit one message, which has {most:,} of {n_numbers:,} numbers. "
             "Use a coreset or a smaller size; all rows go by Central(), in windows."
         )
 

@@ -15,13 +15,17 @@ from colonnade.kernels.gram import Summary, merge
 from colonnade.kernels.linear import reduce_rows
 from colonnade.kernels.selections import CountedRows, Piece, Window
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
+from colonnade.messages import Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.windows import Windows, check_fits, judge_window
 from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import precision_of, precision_of_all
 from colonnade.solvers.standard_errors import errors_of, errors_of_sums, these
+
+# All rows of all parties that are no more numbers than this (128 MB) travel at once, a message a party: the server then
+# has them in memory several times over.
+AT_ONCE = 1 << 24
 
 M = TypeVar("M")
 Read = Callable[[Piece, Mapping[str, "Columns"]], None]
@@ -46,7 +50,7 @@ class AskColumns(Message, frozen=True):
 
 
 class AskColumnWindow(Message, frozen=True):
-    """As `AskColumns`, of the rows of a window: where all rows are taken, and do not fit one message.
+    """As `AskColumns`, of the rows of a window: where all rows are taken, and are too many to be sent at once.
 
     Windows are as long as the widest party's columns let them be, of which there are so many with a label's.
     """
@@ -69,7 +73,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     """Fetch the coreset's rows to the server and solve there.
 
     With `AllRows` these are all rows: of n rows and d columns the server holds n (d + 3) numbers, and about four times
-    as many while it learns. Where they are too many for one message, they come in windows. A regression then adds up
+    as many while it learns. Where n (d + 1) is more than 16.8 million, they come in windows. A regression then adds up
     what it needs of each and holds none, unless a penalty is to be chosen; `Run.summary` has classical standard errors.
 
     Examples
@@ -104,7 +108,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, or one a window."""
-        if not agreed.takes_all or _fit_a_message(agreed.roster):
+        if not agreed.takes_all or _come_at_once(agreed.roster):
             return Ask(AskColumns, with_label=task.needs_label)
         window = Ask(AskColumnWindow, with_label=task.needs_label)
         return Windows(agreed.roster.n_rows, (window,), _widest(agreed.roster))
@@ -115,13 +119,13 @@ def _widest(roster: Roster) -> int:
     return max(card.n_features for card in roster.cards) + 1
 
 
-def _fit_a_message(roster: Roster) -> bool:
-    """Tell whether a message holds all rows of any party, as the job sheet has them: all sides come to the same."""
-    return roster.n_rows * _widest(roster) <= MAX_NUMBERS
+def _come_at_once(roster: Roster) -> bool:
+    """Tell whether all rows are one message of each party, as the job sheet has them: all sides come to the same."""
+    return roster.n_rows * (sum(card.n_features for card in roster.cards) + 1) <= AT_ONCE
 
 
 def _has_windows(roster: Roster, coreset: Coreset) -> bool:
-    return not _fit_a_message(roster) and isinstance(selection_of(coreset), CountedRows)
+    return not _come_at_once(roster) and isinstance(selection_of(coreset), CountedRows)
 
 
 def _in_windows(task: Task[Any], roster: Roster, coreset: Coreset, read: Read) -> Script[Mapping[str, Columns]]:
@@ -161,7 +165,7 @@ def _check_norms(norms: Floats, last: Mapping[str, Columns], roster: Roster) -> 
 
 
 def _fetched(task: Task[Any], roster: Roster, coreset: Coreset) -> Script[WeightedRows]:
-    """Ask for columns of all rows at once; of all rows of a table, in windows where they fit no message."""
+    """Ask for columns of all rows at once; of all rows of a table, in windows where they are many."""
     fetched = _Fetched(roster, len(coreset), needs_label=task.needs_label)
     if _has_windows(roster, coreset):
         replies = yield from _in_windows(

@@ -269,6 +269,9 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     run("predict", job(), saved, "--out", str(tmp_path / "p.csv"))
     lines = (tmp_path / "p.csv").read_text().splitlines()
     assert (lines[0], len(lines)) == ("row,prediction", 801)
+    run("predict", job(), saved, "--out", str(tmp_path / "p.parquet"))
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "p.parquet"), pd.read_csv(tmp_path / "p.csv"))
+    assert run("predict", job(), saved).stdout.splitlines() == lines
     one = json.loads(run("predict", job(), saved, "--row", "5", "--row", "3", "--json").stdout)
     assert one["rows"] == [5, 3]
     # Of few rows and of many, products may round differently.

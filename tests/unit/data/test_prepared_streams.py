@@ -107,6 +107,15 @@ def test_each_rule_learns_and_makes_the_bits_of_a_table_in_memory(tmp_path: Path
     same(held.prepared(fitted), streamed.prepared(fitted))
 
 
+def test_the_label_of_a_prepared_table_is_read_alone(tmp_path: Path) -> None:
+    held, streamed = both(written(tmp_path), prepare=cn.Prepare(RULES["all"]), label="y")
+    assert held.preparing is not None
+    prepared = streamed.prepared(held.preparing.fitted(None))
+    labels = prepared.labels
+    assert (labels.rows.columns, labels.n_rows) == (("y",), N_ROWS)
+    assert values(labels)[:, -1].tobytes() == values(prepared)[:, -1].tobytes() == np.asarray(COLUMNS["y"]).tobytes()
+
+
 def test_rows_of_another_table_are_prepared_alike_and_noted(tmp_path: Path) -> None:
     prepare = cn.Prepare({"job": cn.Category(missing="level"), "age": cn.Number(missing="mean")})
     held, _ = both(written(tmp_path), prepare=prepare)

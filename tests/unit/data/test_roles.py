@@ -1,5 +1,7 @@
 """Columns that are no features: row weights, and marks of rows to hold out."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import colonnade as cn
 from colonnade.data.tables import read_table
@@ -217,3 +220,41 @@ def test_a_job_with_neither_sees_no_difference() -> None:
     np.testing.assert_array_equal(coefficients(), coefficients(split=np.arange(40) > 30))
     np.testing.assert_allclose(coefficients(), coefficients(weight=np.full(40, 3.0)), rtol=1e-9)
     assert not np.allclose(coefficients(), coefficients(weight=np.arange(40)))
+
+
+def test_a_wrong_mark_far_down_is_named_with_its_row(tmp_path: Path) -> None:
+    marks = ["train", "test"] * 50_000
+    marks[99_998] = "both"
+    for data in (table := pa.table({"a": np.arange(1e5), "fold": marks}), table.to_pandas(), tmp_path / "t.parquet"):
+        parquet.write_table(table, tmp_path / "t.parquet", row_group_size=30_000)
+        assert "the split column is both in row 99998 (rows count from 0)" in refusal(data, split="fold")
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import pyarrow.dataset as ds
+import colonnade as cn
+path = Path(sys.argv[1])
+party = cn.Party("bank", ds.dataset(path) if path.stem == "set" else path, weight="w", split="fold", label="y")
+assert party.table.split_column.mean() == 0.5 and party.table.weight_column.mean() == 3.0
+status = Path("/proc/self/status").read_text()
+print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["path", "set"])
+def test_weights_and_marks_take_nine_bytes_a_row(tmp_path: Path, name: str) -> None:
+    """Columns of a table that stays in its files, of words too; they took up to 120 bytes a row."""
+
+    def peak(n_rows: int) -> int:
+        columns = {letter: np.zeros(n_rows, np.int8) for letter in "abcdefghijklmnopq"}  # large by its numbers
+        table = pa.table(
+            columns | {"y": np.ones(n_rows), "w": np.full(n_rows, 3.0), "fold": ["test", "train"] * (n_rows // 2)}
+        )
+        parquet.write_table(table, path := tmp_path / f"{name}.parquet", row_group_size=1 << 17)
+        command = [sys.executable, "-c", CHILD, str(path)]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    assert peak(4_000_000) - peak(2_000_000) < 40

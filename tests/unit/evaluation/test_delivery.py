@@ -9,6 +9,7 @@ import colonnade as cn
 from colonnade.catalogue import party_session
 from colonnade.data.tables import read_table
 from colonnade.evaluation.delivery import Deliver, Received
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
@@ -40,6 +41,7 @@ def test_the_party_holds_what_the_caller_gets(task: Any, options: Any) -> None:
     np.testing.assert_array_equal(delivery.rows, np.arange(N))
     np.testing.assert_array_equal(delivery.predictions, predictions)
     assert delivery.predictions.dtype == (np.int64 if isinstance(task, cn.KMeans) else np.float64)
+    assert isinstance(delivery.chosen, CountedRows), "all rows are listed for who asks only"
     assert shared.received("party2") is None, "nobody else is given them"
 
 

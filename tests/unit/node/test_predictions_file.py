@@ -1,6 +1,8 @@
 """Predictions that a party was given: a file by key, never over another one."""
 
 import datetime
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,10 @@ import pytest
 
 from colonnade.errors import InputError
 from colonnade.kernels.class_predictions import ClassPredictions
-from colonnade.node.predictions_file import write_predictions
+from colonnade.kernels.per_row import numbers_in
+from colonnade.kernels.selections import CountedRows
+from colonnade.node import predictions_file
+from colonnade.node.predictions_file import predictions_csv, save_predictions, write_predictions
 from colonnade.protocol.session import Delivery
 
 KEYS = pa.table({"carrier": ["AA", "ÜA"], "hour": [datetime.datetime(2013, 1, 1, 5), datetime.datetime(2013, 1, 2, 6)]})
@@ -94,3 +99,73 @@ def test_another_ending_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"must end in .csv or .parquet"):
         write_predictions(tmp_path / "out.txt", delivery())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("n_rows", [0, 4, 7])
+def test_all_rows_are_written_in_pieces_and_read_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, n_rows: int
+) -> None:
+    values = np.arange(n_rows) / 3
+    whole, pieces = tmp_path / f"whole.{ending}", tmp_path / f"pieces.{ending}"
+    write_predictions(whole, Delivery(np.arange(n_rows), values))
+    monkeypatch.setattr(predictions_file, "PIECE_ROWS", 4)
+    write_predictions(pieces, Delivery(CountedRows(n_rows), values))
+    write_predictions(pieces, Delivery(CountedRows(n_rows), values))
+    if ending == "csv":
+        assert pieces.read_text() == whole.read_text() == "".join(predictions_csv(None, values))
+    else:
+        assert pq.read_table(pieces).equals(pq.read_table(whole))
+
+
+def test_rows_that_do_not_count_are_no_lines(tmp_path: Path) -> None:
+    weights = np.ones(20_000)
+    weights[[1, 16_385]] = 0.0
+    delivered = Delivery(CountedRows(20_000, numbers_in(weights)), np.arange(19_998.0))
+    write_predictions(tmp_path / "out.parquet", delivered)
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found["row"].to_pylist() == np.flatnonzero(weights).tolist() == delivered.rows.tolist()
+    assert found["prediction"].to_pylist() == list(range(19_998))
+
+
+def test_a_file_for_people_is_replaced_whole_and_a_pipe_is_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    save_predictions(path, [5, 3], np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match="length"):
+        save_predictions(path, [5, 3], ClassPredictions(np.empty((2, 1)), ("no", "yes")))
+    assert path.read_text() == "row,prediction\n5,1.0\n3,2.0\n"
+    save_predictions(path, None, np.array([1.0]))
+    assert path.read_text() == "row,prediction\n0,1.0\n"
+    link = tmp_path / "link.csv"
+    link.symlink_to(path)
+    save_predictions(link, None, np.array([2.0]))
+    assert path.read_text() == "row,prediction\n0,2.0\n"
+    save_predictions(Path("/dev/null"), None, np.array([1.0]))
+    assert Path("/dev/null").is_char_device()
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["link.csv", "out.csv"]
+
+
+CHILD = """
+import sys
+from pathlib import Path
+import numpy as np
+from colonnade.kernels.selections import CountedRows
+from colonnade.node.predictions_file import write_predictions
+from colonnade.protocol.session import Delivery
+n_rows = int(sys.argv[2])
+write_predictions(Path(sys.argv[1]), Delivery(CountedRows(n_rows), np.arange(n_rows, dtype=float)))
+status = Path("/proc/self/status").read_text()
+print(int(status.split("VmHWM:")[1].split()[0]) // 1024)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_memory_is_that_of_a_piece(tmp_path: Path, ending: str) -> None:
+    """Two million rows more are 16 MB of numbers; as lists and one text they were 200."""
+
+    def peak(n_rows: int) -> int:
+        command = [sys.executable, "-c", CHILD, str(tmp_path / f"{n_rows}.{ending}"), str(n_rows)]
+        return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+    assert peak(2_200_000) - peak(200_000) < 45

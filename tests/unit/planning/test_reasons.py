@@ -11,6 +11,7 @@ import pytest
 import colonnade as cn
 from colonnade.planning.choosing import MOST_HEAVY
 from colonnade.planning.records import percent
+from colonnade.protocol import windows
 from command import run as command
 from random_parties import make_parties
 
@@ -50,6 +51,19 @@ def test_for_a_target_it_names_what_others_would_send(federation: cn.Federation)
 def test_all_rows_that_fit(federation: cn.Federation) -> None:
     plan = federation.plan(cn.KMeans(n_clusters=3), budget_bytes=10**6)
     assert plan.why == "All rows are sent, as they are: they fit, and nothing is lost."
+
+
+def test_more_rows_than_fit_a_message_are_not_proposed(
+    federation: cn.Federation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan once proposed all rows, rounded, which its own run then refused."""
+    widest = max(card.n_features for card in federation.roster.cards) + 1
+    monkeypatch.setattr(windows, "MAX_NUMBERS", 2_000 * widest)
+    plan = federation.plan(cn.Regression(), budget_bytes=10**6)
+    assert not isinstance(plan.sampler, cn.AllRows)
+    assert plan.sampler.size <= 2_000
+    assert "all rows are more than the 2,000 that fit one message" in plan.why
+    assert federation.fit(cn.Regression(), plan=plan).sampler == plan.sampler
 
 
 def test_few_rounds(federation: cn.Federation) -> None:

@@ -47,7 +47,7 @@ def federation(transport: Any = InProcess, *, weighted: bool = False) -> cn.Fede
 @pytest.fixture
 def small_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a message hold few numbers, and a window one block."""
-    monkeypatch.setattr(central, "MAX_NUMBERS", 60_000)
+    monkeypatch.setattr(central, "AT_ONCE", 60_000)
     monkeypatch.setattr("colonnade.protocol.windows.MAX_NUMBERS", 60_000)
     monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
 
@@ -67,13 +67,13 @@ def test_windows_change_nothing_of_the_model(
 ) -> None:
     ways = {"sampler": cn.AllRows(), "solver": cn.Central(), "split": split}
     whole = federation(weighted=weighted).fit(task, **ways)
-    monkeypatch.setattr(central, "MAX_NUMBERS", 60_000)
+    monkeypatch.setattr(central, "AT_ONCE", 60_000)
     monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
     for transport in (InProcess, Loopback):
         run = federation(transport, weighted=weighted).fit(task, **ways)
         found, expected = (each.model.files() for each in (run, whole))
         if isinstance(task, cn.Regression) and task.l2 != "cv":  # of which sums were added up in another order
-            np.testing.assert_allclose(run.model.coef_, whole.model.coef_, rtol=1e-10)
+            np.testing.assert_allclose(run.model.coef_, whole.model.coef_, rtol=1e-10, atol=1e-12)
             assert run.diagnostics == pytest.approx(whole.diagnostics, rel=1e-10)
         else:
             assert found == expected
@@ -102,7 +102,7 @@ def test_constant_and_dependent_columns_in_windows(monkeypatch: pytest.MonkeyPat
     values = np.column_stack([X[:, :1], np.full(N, 1e6 / 3), X[:, :1] * 2])
     parties = cn.split_columns(values, Y, [1, 1, 1])
     whole = cn.Federation(parties).fit(cn.Regression(), sampler=cn.AllRows()).model
-    monkeypatch.setattr(central, "MAX_NUMBERS", 60_000)
+    monkeypatch.setattr(central, "AT_ONCE", 60_000)
     monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
     model = cn.Federation(parties).fit(cn.Regression(), sampler=cn.AllRows()).model
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-8, atol=1e-12)
@@ -251,11 +251,13 @@ def test_windows_come_once_and_in_their_order() -> None:
         assert route().after(wrong) is None, wrong
 
 
-def test_what_fits_a_message_or_was_drawn_comes_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_more_or_was_drawn_comes_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = AskColumnWindow(with_label=True, first=0, stop=N, n_columns=3)
     assert route().after(whole) is None
     assert route().after(AskColumns(with_label=True)) is not None
-    monkeypatch.setattr(central, "MAX_NUMBERS", 3 * N - 1)
+    monkeypatch.setattr(central, "AT_ONCE", 5 * N)
+    assert route().after(whole) is None
+    monkeypatch.setattr(central, "AT_ONCE", 5 * N - 1)
     assert route().after(whole) is not None
     assert route().after(AskColumns(with_label=True)) is None
     assert route(takes_all=False).after(whole) is None

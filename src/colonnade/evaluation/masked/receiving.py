@@ -162,12 +162,12 @@ def _delivery(state: PartyState, taken: Arrived[Taken], ours: KeptPart, data: Pa
     That there are too few digits only the party learns: the server chooses how coarse masks are, and from refusals
     would learn how large a number is.
     """
-    rows, predictions = state.selected(), joined(tuple(each.predictions for each in taken.parts))
+    predictions = joined(tuple(each.predictions for each in taken.parts))
     try:
         _check_digits(taken, ours, data)
     except InputError as error:
-        return Delivery(rows[:0], predictions[:0], str(error))
-    return Delivery(rows, predictions, keys=data.table.key_columns(rows))
+        return Delivery(np.arange(0), predictions[:0], str(error))
+    return state.delivery(predictions, data.table)
 
 
 def _answer_losses(state: PartyState, request: AskLosses, data: PartyData) -> tuple[PartyState, Message]:
