@@ -6,6 +6,7 @@ said in: every text has the digest of the run's sheet in it.
 
 import hashlib
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Annotated
 
 import msgspec
@@ -105,8 +106,13 @@ def draw_statements(sheet: bytes, view: bytes, drawn: Sequence[SignedRows]) -> l
 
 def vouched_statement(parties: Sequence[str], sheet: bytes, view: bytes, rows: Rows) -> bytes:
     """Give the text that a party signs to say: these all parties have signed to have drawn."""
-    names = _text(*(party.encode() for party in parties))
+    names = _names(tuple(parties))
     return digest(PROTOCOL, b"vouched draws", sheet, view, names, rows.astype("<i8", copy=False).tobytes())
+
+
+@lru_cache(maxsize=4)  # a run's parties are the same in all its draws, and a hundred of them each write a hundred names
+def _names(parties: tuple[str, ...]) -> bytes:
+    return _text(*(party.encode() for party in parties))
 
 
 def all_drawn(drawn: Sequence[Rows], n_rows: int) -> Rows:
