@@ -1,7 +1,7 @@
 """What stratified draws lose by not sorting scores: excess loss by classes of scores, by sorted scores, by no strata.
 
 Least squares of 1,000 rows drawn as Algorithm 1 has it, by plain draws of the kernels: no messages, no rounding. Rows
-lie by powers of 2 of their score, as `draw_by_scores` lays them; sorted by score, as it did before; or are drawn one by
+lie by classes of their score, as `draw_by_scores` lays them; sorted by score, as it did before; or are drawn one by
 one. How many classes there are was chosen on the houses, the bill, elevations and years.
 """
 

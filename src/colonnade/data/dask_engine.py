@@ -326,7 +326,7 @@ class _Cluster:
         """Have a function called by one of the processes; by another one, where that is lost."""
         import dask
 
-        # A column of row weights makes a job large, and there is no smaller one.
+        # Row weights of a task's blocks make it large: of a group of rows, and there is no smaller one.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TB"}):
             return self._line.submit(function, *arguments, pure=False)
 

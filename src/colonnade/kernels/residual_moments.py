@@ -67,15 +67,17 @@ def residual_moments(
     w = weights / total
     residual = _residual(np.hstack(parties), w, features, label)
     ends = np.cumsum([u.shape[1] for u in parties])
-    columns, targets = [np.ones((len(w), 1))], [np.ones(1)]
+    A, targets, end = np.ones((len(w), 1 + 2 * len(residual))), [np.ones(1)], 1
     for u, own, variance in zip(parties, np.split(residual, ends[:-1]), noise, strict=True):
-        columns += [u, u * (u @ own)[:, np.newaxis]]
+        A[:, end : end + len(own)] = u
+        np.multiply(u, (u @ own)[:, np.newaxis], out=A[:, end + len(own) : end + 2 * len(own)])
         targets += [np.zeros(len(own)), (1.0 + variance) * own]
-    A, chance = np.hstack(columns), w * free
-    missed, squares = np.concatenate(targets) - A.T @ w, np.square(A)
+        end += 2 * len(own)
+    chance, missed, squares = w * free, np.concatenate(targets) - A.T @ w, np.square(A)
     scale = np.sqrt(np.maximum(chance @ squares, LEAST_FREE * (w @ squares)))
     scale[scale == 0] = 1.0
-    return ResidualMoments(A / scale, missed / scale, chance)
+    A /= scale
+    return ResidualMoments(A, missed / scale, chance)
 
 
 def calibrate_residuals(weights: Floats, moments: ResidualMoments, total: float, free: Floats) -> Floats:

@@ -45,6 +45,8 @@ def save_predictions(
         with path.open("wb") as pipe:
             _write(pipe, path, tables)
         return
+    if path.exists():
+        permissions &= path.stat().st_mode  # nobody reads it who could not read what it replaces
     with whole_file(path.resolve(), permissions) as file:
         _write(file, path, tables)
 

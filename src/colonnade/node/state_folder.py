@@ -100,8 +100,9 @@ def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
 def whole_file(path: Path, permissions: int = PRIVATE) -> Iterator[BinaryIO]:
     """Write a file piece by piece, whole or not at all: it is at its place once all of it is on the disk."""
     fresh = path.with_name(f".{path.name}{FRESH}")
+    fresh.unlink(missing_ok=True)  # a killed process may have left one that others can read
     try:
-        with open(fresh, "wb", opener=partial(os.open, mode=permissions)) as file:
+        with open(fresh, "xb", opener=partial(os.open, mode=permissions)) as file:
             yield file
             file.flush()
             disk.sync(file.fileno())

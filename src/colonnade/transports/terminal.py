@@ -63,7 +63,7 @@ say = SCREEN.say
 
 
 class Passes:
-    """Has shown how far a pass over a table is, where it takes longer than a moment; and nothing when it ends."""
+    """Shows how far a pass over a table is, where it takes longer than a moment; and nothing when it ends."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show, self._last, self._is_shown = show, 0.0, False

@@ -50,7 +50,7 @@ def excess(parties: list[Floats], rows: np.ndarray, weights: Floats, label: Floa
 
 
 def test_models_of_few_rows_come_nearer() -> None:
-    """Of 300 rows and 392 moments, on average over 20 draws."""
+    """Of 300 rows and 423 moments, on average over 20 draws."""
     parties = whitened(0)
     features, label = label_of(1)
     assert are_too_many(moments_of(parties), 300)

@@ -145,6 +145,20 @@ def test_a_file_for_people_is_replaced_whole_and_a_pipe_is_written_to(tmp_path: 
     assert sorted(each.name for each in tmp_path.iterdir()) == ["link.csv", "out.csv"]
 
 
+def test_a_file_that_is_replaced_can_be_read_by_no_more_people(tmp_path: Path) -> None:
+    path, left = tmp_path / "out.csv", tmp_path / ".out.csv.fresh"
+    path.touch()
+    path.chmod(0o600)
+    left.touch()
+    left.chmod(0o666)
+    save_predictions(path, None, np.array([1.0]), 0o666)
+    assert path.read_text() == "row,prediction\n0,1.0\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    left.symlink_to(tmp_path / "other")
+    save_predictions(path, None, np.array([2.0]), 0o666)
+    assert [each.name for each in tmp_path.iterdir()] == ["out.csv"], "no link of a stranger's is written to"
+
+
 CHILD = """
 import sys
 from pathlib import Path

@@ -100,9 +100,9 @@ def _answer_losses(state: PartyState, request: AskClassLosses, data: PartyData) 
         return state.but(learning=Arrived(what, window.stop, (_Looked(compared, brought),))), NOTHING_TOLD
     state = state.but(learning=None)
     if data.policy.least_rows > 1:
-        told_of = known.told_of(digest(model, brought))
+        name = known.told_of(digest(model, brought))
         n_numbers = known.n_numbers(state, data, by_weight=request.by_weight)
-        state = check_told(state, data, told_of, n_numbers, by_weight=request.by_weight)
+        state = check_told(state, data, name, n_numbers, by_weight=request.by_weight)
     found = known.metrics(compared, state, data, by_weight=request.by_weight)
     return state, ClassLosses(*told_numbers(found, drawn=not request.by_weight))
 
