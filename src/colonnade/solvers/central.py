@@ -23,9 +23,9 @@ from colonnade.routes import Ask, Route
 from colonnade.solvers.precision import precision_of, precision_of_all
 from colonnade.solvers.standard_errors import errors_of, errors_of_sums, these
 
-# All rows of all parties that are no more numbers than this (128 MB) travel at once, a message a party: the server then
+# All rows of all parties that are no more numbers than this (256 MB) travel at once, a message a party: the server then
 # has them in memory several times over.
-AT_ONCE = 1 << 24
+AT_ONCE = 1 << 25
 
 M = TypeVar("M")
 Read = Callable[[Piece, Mapping[str, "Columns"]], None]
@@ -73,7 +73,7 @@ class Central(msgspec.Struct, frozen=True, tag_field="kind", tag="central", forb
     """Fetch the coreset's rows to the server and solve there.
 
     With `AllRows` these are all rows: of n rows and d columns the server holds n (d + 3) numbers, and about four times
-    as many while it learns. Where n (d + 1) is more than 16.8 million, they come in windows. A regression then adds up
+    as many while it learns. Where n (d + 1) is more than 33.5 million, they come in windows. A regression then adds up
     what it needs of each and holds none, unless a penalty is to be chosen; `Run.summary` has classical standard errors.
 
     Examples
