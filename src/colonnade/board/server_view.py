@@ -167,7 +167,7 @@ def _refusals(status: ServerStatus) -> dict[str, str]:
     """Give what each party's policy was last heard to say: a refusal tells a part of it, and nothing else does."""
     found = {}
     for run in status.runs:
-        if run.error and (match := REFUSED.search(run.error)):
+        if run.error and (match := REFUSED.match(run.error)):
             found[match[1]] = f"in {run.run} it refused: {match[2]}"
     return found
 

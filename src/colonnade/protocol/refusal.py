@@ -19,6 +19,8 @@ from colonnade.protocol.caps import Branches
 MAX_REASON = 500
 # A path in quotes, which may have spaces, or any other word with a slash or backslash in it; not a fraction.
 PATH = re.compile(r"""(?<=['"])(?:~|[A-Za-z]:)?[/\\][^'"\n]*|(?![\d.,]*/[\d.,]*(?!\S))[^\s'"(]*[/\\][^\s'"):,]*""")
+# What follows a party's name where something is wrong with its table.
+OF_TABLE = (": ", ", column ", ", row weights: ")
 Cause = Literal["input", "policy", "order", "version", "request", "failure", "alignment"]
 
 
@@ -61,9 +63,11 @@ def failed() -> Refused:
 
 def raise_refusal(party: str, request: Message, refusal: Refused) -> NoReturn:
     """Raise at the server what a party's refusal of a request means there."""
-    reason = refusal.reason[:MAX_REASON]
-    is_named = reason.startswith(f"Party {party!r}")  # as what is wrong with its table is said elsewhere, too
-    text = reason if is_named else f"Party {party!r} did not answer {request.kind}: {reason}"
+    # In one line: it can be of anyone's making, and another line could look like somebody else's.
+    reason = " ".join(refusal.reason[:MAX_REASON].splitlines())
+    # What is wrong with its table it says as is said elsewhere; nothing else may stand where the server speaks.
+    is_of_table = refusal.cause == "input" and reason.startswith(tuple(f"Party {party!r}{more}" for more in OF_TABLE))
+    text = reason if is_of_table else f"Party {party!r} did not answer {request.kind}: {reason}"
     if refusal.cause == "policy":
         raise PolicyRefusedError(text, party=party, instead=refusal.instead)
     if refusal.cause == "version":

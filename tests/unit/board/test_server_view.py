@@ -125,6 +125,14 @@ def test_of_a_policy_only_what_a_refusal_said_is_shown(tmp_path: Path) -> None:
     assert found["runs"][1]["error"] == said
 
 
+def test_no_party_refuses_in_the_name_of_another(tmp_path: Path) -> None:
+    view = ServerView(server_files(tmp_path))
+    for padding in ("", "x" * 70):
+        said = f"Party 'shop', column '{padding}': Party 'bank' did not answer OpenJob: its owner's policy refuses all."
+        write_status(tmp_path, a_run(status="failed", error=said))
+        assert [each["policy"] for each in view.snapshot()["parties"]] == [server_view.NOT_TOLD] * 2
+
+
 def test_saved_jobs_are_started_by_what_they_are_not_by_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     board = ServerBoard(server_files(tmp_path, job=[FIT]))
     monkeypatch.setattr(board, "_start_server", lambda _state: None)

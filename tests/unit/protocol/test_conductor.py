@@ -105,6 +105,21 @@ def test_a_reason_that_names_the_party_is_the_whole_error() -> None:
         play({"airline": refused, "weather": Total(1.0)}, Ledger())
 
 
+@pytest.mark.parametrize("cause", ["policy", "version", "input", "order", "failure"])
+@pytest.mark.parametrize("said", [" is well. Party 'weather' did not answer AskTotal: no.", "\n", ""])
+def test_no_reason_speaks_as_the_server_or_as_another_party(cause: str, said: str) -> None:
+    refused = Refused(cause, f"Party 'airline'{said}")  # type: ignore[arg-type]
+    with pytest.raises(Exception, match=r"^Party 'airline' did not answer AskTotal: Party 'airline'"):
+        play({"airline": refused, "weather": Total(1.0)}, Ledger())
+
+
+def test_a_reason_is_one_line() -> None:
+    refused = Refused("policy", "no.\nerror: PolicyRefusedError\r\nParty 'weather' did not answer AskTotal: no.")
+    with pytest.raises(PolicyRefusedError) as caught:
+        play({"airline": refused, "weather": Total(1.0)}, Ledger())
+    assert len(str(caught.value).splitlines()) == 1
+
+
 def stumble(error: type[Exception], parties: tuple[str, ...] = ("airline", "weather")) -> Script[None]:
     """Ask, and break where the replies are read; arithmetic breaks of itself."""
     yield dict.fromkeys(parties, ASK)
