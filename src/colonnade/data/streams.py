@@ -350,8 +350,9 @@ class ParquetRows:
     def _changed(self, path: Path, how: str = "has other rows than it said") -> InputError:
         n_files = len(self.files)
         place = f" (file {self.files.index(path) + 1:,} of {n_files:,})" if n_files > 1 else ""
+        # The whole path, which nobody but the owner is told: a name can say whose rows these are.
         return InputError(
-            f"{self.where} changed while it was in use: {path.name!r}{place} {how}. What was computed from it before "
+            f"{self.where} changed while it was in use: {str(path)!r}{place} {how}. What was computed from it before "
             "is of another table. Write new data to a new file, and make a new Party of it, or start colonnade party "
             "again."
         )

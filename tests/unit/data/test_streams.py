@@ -439,7 +439,7 @@ def test_a_file_that_changed_is_used_no_more(tmp_path: Path, change: Any, how: s
     table = streamed(written(tmp_path))
     change(tmp_path / "t.parquet")
     for use in (lambda: values(table), lambda: table.take(np.array([5])), lambda: LeverageScores(True).scores(table)):
-        with pytest.raises(cn.InputError, match=f"its table changed while it was in use: 't.parquet' {how}\\."):
+        with pytest.raises(cn.InputError, match=f"its table changed while it was in use: '.*/t.parquet' {how}\\."):
             use()
 
 
@@ -449,7 +449,7 @@ def test_which_file_of_a_folder_changed_is_said(tmp_path: Path) -> None:
     table = read_table("bank", ds.dataset(tmp_path))
     change_by_touching(tmp_path / "part1.parquet")
     with pytest.raises(
-        cn.InputError, match=r"'part1\.parquet' \(file 2 of 3\) was written again or touched\..* make a new Party"
+        cn.InputError, match=r"/part1\.parquet' \(file 2 of 3\) was written again or touched\..* make a new Party"
     ):
         values(table)
 
@@ -475,7 +475,7 @@ def test_a_run_names_the_party_whose_file_changed_and_does_nothing(tmp_path: Pat
     change_and_set_the_time_back(tmp_path / "t.parquet")
     with pytest.raises(cn.ColonnadeError, match=r"^Party '(one|two)': its table changed while it was in use") as caught:
         federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(100), seed=1)
-    assert str(tmp_path) not in str(caught.value), "a path is nobody else's business"
+    assert "t.parquet" not in str(caught.value), "a name is nobody else's business"
     with pytest.raises(cn.ColonnadeError, match="changed while it was in use"):
         federation.evaluate(run.model)
 
