@@ -46,7 +46,8 @@ def bars(lines: list[Line]) -> str:
         asked, worst = f"{bar.limit:g}{bar.unit} {'or more' if bar.at_least else 'or less'}", bar.worst(lines)
         where, value = worst or ("", None)
         verdict = "not measured" if worst is None else "met" if bar.holds(value) else "**missed**"
-        rows.append((bar.what, asked, _cell(value, bar.unit), where, verdict))
+        measured = "" if value is None else f"{value:.3g}{bar.unit}"  # 1.02 is no 1
+        rows.append((bar.what, asked, measured, where, verdict))
     return _table(("bar", "asked for", "measured, the worst", "where", ""), rows, left=(0, 3, 4))
 
 
