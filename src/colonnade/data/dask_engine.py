@@ -360,7 +360,7 @@ class _Cluster:
     def _check(self, machine: str, how: dict[str, str]) -> None:
         if (found := difference(arithmetic(), how)) is not None:
             raise self._error(
-                f"computes otherwise on {machine} than here: {found}. Results would differ in their last bits: have "
+                f"computes otherwise on {machine} than here: {found}. Results may differ in their last bits: have "
                 "the same packages and one kind of processor on all machines, or take this one out of the cluster"
             )
 

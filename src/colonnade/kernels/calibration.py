@@ -31,8 +31,8 @@ Numbers = npt.NDArray[np.floating[Any]]
 # Few rows cannot meet many moments without weights that vary more than they gain. Measured on KC House (120 moments). A
 # strength that grows with moments a row was tried: better on columns made at random, 11 and 17 % worse on flights.
 FEW_ROWS, STRENGTH_OF_FEW, STRENGTH = 300, 1.0, 0.1
-# Of moments a row. Beyond, those of residuals gain more.
-MOST_LOAD = 0.25
+# Beyond so many, those of residuals gain more.
+MOST_MOMENTS_A_ROW = 0.25
 # Of what is left of the equations. To solve them more exactly changes the excess by less than a part in 100.
 ACCURACY, MOST_ITERATIONS = 0.005, 200
 # A moment of rows that are right as they are is held back as if they were free by so much.
@@ -53,7 +53,7 @@ def moments_of(parties: Sequence[Floats]) -> int:
 
 def are_too_many(n_moments: int, size: int) -> bool:
     """Tell whether weights of so many rows are better bent to the moments of residuals than to all."""
-    return n_moments > MOST_LOAD * size
+    return n_moments > MOST_MOMENTS_A_ROW * size
 
 
 def calibration_strength(size: int) -> float:

@@ -324,12 +324,12 @@ def _without(left_out: Mapping[int, Rows], number: int, scores: Floats) -> Float
 
 def _classes(steps: Floats) -> Codes:
     """Tell the classes of lengths, which are 0 or 1 and more: any class where there is none."""
-    codes = similar(steps).astype(np.uint8)
+    codes = score_classes(steps).astype(np.uint8)
     codes += 4  # of the 1023 that float64 adds to exponents, times 4, is a multiple of 256
     return codes
 
 
-def similar(numbers: Floats) -> Rows:
+def score_classes(numbers: Floats) -> Rows:
     """Tell the classes of non-negative numbers, ascending: four from each power of 2 to the next."""
     classes: Rows = np.ascontiguousarray(numbers).view(np.int64) >> FRACTION_BITS
     return classes

@@ -21,7 +21,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Flags, Floats
 from colonnade.kernels.dependence import unit_basis
-from colonnade.kernels.draws import similar
+from colonnade.kernels.draws import score_classes
 from colonnade.kernels.linear import LinearProblem
 
 BLOCK_ROWS = 8192
@@ -260,7 +260,7 @@ def _about_neighbours(influences: Floats, weights: Floats) -> Floats:
     A party lays rows out by classes of its own scores, and by number there; weights are 1 over the sum of all parties':
     neighbours by classes of these, and by number, share a part of that.
     """
-    order, m = np.argsort(similar(weights), kind="stable"), len(weights)
+    order, m = np.argsort(score_classes(weights), kind="stable"), len(weights)
     sums = np.vstack([np.zeros((1, influences.shape[1])), np.cumsum(influences[order], axis=0)])
     places = np.arange(m)
     first, end = np.maximum(places - NEIGHBOURS, 0), np.minimum(places + NEIGHBOURS + 1, m)

@@ -12,7 +12,7 @@ from colonnade.kernels.draws import (
     draw_evenly_distinct,
     even_factor,
     most_copies,
-    similar,
+    score_classes,
 )
 from colonnade.kernels.per_row import numbers_in
 
@@ -87,7 +87,7 @@ def line_of(scores: Floats) -> Rows:
 
     Of classes there are four from each power of 2 up to the next one.
     """
-    order: Rows = np.argsort(similar(scores), kind="stable")
+    order: Rows = np.argsort(score_classes(scores), kind="stable")
     return order
 
 
@@ -109,13 +109,13 @@ def test_each_stratum_of_similar_scores_has_one_draw() -> None:
     rows = drawn_by(scores, 20, 2, stratified=True)
     assert_each_stratum_has_one_draw(scores, rows)
     assert max(np.diff(scores[line_of(scores)])) > 0 > min(np.diff(scores[line_of(scores)])), "they are not sorted"
-    assert (np.diff(similar(scores[line_of(scores)])) >= 0).all(), "but their classes are"
+    assert (np.diff(score_classes(scores[line_of(scores)])) >= 0).all(), "but their classes are"
 
 
 def test_there_are_four_classes_from_a_power_of_2_to_the_next() -> None:
     numbers = np.array([0.0, 1.0, 1.24, 1.25, 1.5, 1.75, 1.99, 2.0, 3.0, 2.0**61 * 1.99])
-    assert (similar(numbers)[1:] - similar(numbers)[1]).tolist() == [0, 0, 1, 2, 3, 3, 4, 6, 247]
-    assert similar(numbers)[0] < similar(numbers)[1]
+    assert (score_classes(numbers)[1:] - score_classes(numbers)[1]).tolist() == [0, 0, 1, 2, 3, 3, 4, 6, 247]
+    assert score_classes(numbers)[0] < score_classes(numbers)[1]
 
 
 @given(SCORES, st.integers(1, 60), st.integers(0, 2**32))

@@ -12,7 +12,7 @@ from scipy import stats
 from colonnade.data.tables import read_table
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import BLOCK_ROWS, Block, n_blocks_of
-from colonnade.kernels.draws import chances, distinct_factor, draw_by_scores, draw_distinct, held_out, similar
+from colonnade.kernels.draws import chances, distinct_factor, draw_by_scores, draw_distinct, held_out, score_classes
 from colonnade.kernels.per_row import PerRow, numbers_from, numbers_in
 from colonnade.kernels.row_blocks import ArrayBlocks
 
@@ -125,7 +125,7 @@ def test_few_rows_far_apart_are_drawn_as_if_they_were_one_block(own: Floats, cou
 def test_each_stratum_has_one_draw() -> None:
     """The line goes class by class, and by rows inside a class, whatever block they are in."""
     scores = skewed()
-    order = np.argsort(similar(scores), kind="stable")
+    order = np.argsort(score_classes(scores), kind="stable")
     ends = np.cumsum(scores[order]) / scores.sum() * 600
     places = np.sort(np.argsort(order)[stratified(numbers_in(scores), np.random.default_rng(1))])
     assert (ends[places] > np.arange(600) - 1e-9).all()
