@@ -35,7 +35,7 @@ FILES = {
     "years": "year_msd_sample7000.parquet",
     "delay": "",  # of a package
 }
-SIZE, SEEDS = 1000, 400
+SIZE, SEEDS, MANY_SEEDS = 1000, 400, 2000
 Draw = Callable[[int, np.random.Generator], Rows]
 
 
@@ -61,7 +61,7 @@ def independently(scores: Floats) -> Draw:
 ARMS = {"classes": by_classes, "sorted": by_sorted, "independent": independently}
 
 
-def excesses(table: Table) -> dict[str, list[float]]:
+def excesses(table: Table, seeds: int) -> dict[str, list[float]]:
     """Fit on each arm's draws by the same seeds, and tell how much more each model costs on all rows."""
     parts = np.split(table.features, np.cumsum(table.widths)[:-1], axis=1)
     parts[-1] = np.column_stack([parts[-1], table.labels])  # type: ignore[list-item]  # it has some
@@ -71,7 +71,7 @@ def excesses(table: Table) -> dict[str, list[float]]:
     columns = np.column_stack([table.features, table.labels])  # type: ignore[list-item]
     found: dict[str, list[float]] = {name: [] for name in ARMS}
     draws = {name: [arm(each) for each in own] for name, arm in ARMS.items()}
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         for name, of_parties in draws.items():
             rng = np.random.default_rng(seed)
             quotas = rng.multinomial(SIZE, totals / totals.sum())
@@ -87,18 +87,19 @@ def _model(table: Table, rows: Floats, weights: Floats) -> SimpleNamespace:
     return SimpleNamespace(coef_=theta, intercept_=problem.intercept(theta))
 
 
-def compared(name: str, folder: Path) -> Line:
+def compared(name: str, folder: Path, seeds: int) -> Line:
     """Give each arm's mean excess, and the standard error of that."""
-    found = excesses(load(name, folder))
+    found = excesses(load(name, folder), seeds)
     return {
         "mean": {arm: short(float(np.mean(each))) for arm, each in found.items()},
-        "error": {arm: short(float(np.std(each) / np.sqrt(SEEDS))) for arm, each in found.items()},
-        "seeds": SEEDS,
+        "error": {arm: short(float(np.std(each) / np.sqrt(seeds))) for arm, each in found.items()},
+        "seeds": seeds,
     }
 
 
-def measure(store: Store, *, large: bool, data: Path) -> None:  # noqa: ARG001  # all are small
+def measure(store: Store, *, large: bool, data: Path) -> None:
     """Compare on every table whose file is there."""
+    seeds = MANY_SEEDS if large else SEEDS
     for name, file in FILES.items():
         if (data / file).exists():
-            store.fill({"bench": "strata", "table": name, "size": SIZE}, partial(compared, name, data))
+            store.fill({"bench": "strata", "table": name, "size": SIZE}, partial(compared, name, data, seeds))
