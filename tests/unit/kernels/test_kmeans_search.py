@@ -87,8 +87,8 @@ def test_few_rows_leave_no_room_for_more_centres(n_rows: int, n_clusters: int) -
 def test_copies_of_few_rows_are_no_room_either() -> None:
     X = np.repeat([[0.0], [1.0], [5.0]], 40, axis=0)
     centers, found = weighted_kmeans(X, np.ones(120), 3, 10, np.random.default_rng(0))
-    assert sorted(centers[:, 0].tolist()) == [0.0, 1.0, 5.0]
-    assert found == 0
+    np.testing.assert_allclose(sorted(centers[:, 0].tolist()), [0.0, 1.0, 5.0], atol=1e-12)
+    assert found < 1e-20
 
 
 def test_one_start_is_one_start() -> None:
