@@ -11,6 +11,7 @@ import pytest
 import colonnade as cn
 from colonnade.kernels import selections
 from colonnade.solvers import central
+from colonnade.solvers.gram import question
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
 from network_trial import federation_in_threads
@@ -311,3 +312,21 @@ def test_all_rows_in_windows_are_the_same_rows_over_the_network(
     assert numbers(run) == numbers(here)
     assert run.ledger == here.ledger
     assert [entry.kind for entry in run.ledger].count("Columns") == 2 * 3
+
+
+def test_shares_in_windows_are_the_same_over_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(question, "AT_ONCE", 20_000)
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    values = np.random.default_rng(0).normal(size=(40_000, 5))
+    ways: dict[str, Any] = {"sampler": cn.AllRows(), "solver": cn.SecureGram(), "split": cn.HoldOut(0.2)}
+
+    def parties() -> list[cn.Party]:
+        label = cn.Party("shop", values[:, 3:4], label=values[:, 4])
+        return [cn.Party("bank", values[:, :2]), cn.Party("post", values[:, 2:3]), label]
+
+    here, looped = (cn.Federation(parties(), transport=each).fit(cn.Regression(), **ways) for each in TRANSPORTS)
+    with federation_in_threads(tmp_path, parties()) as apart:
+        run = apart.fit(cn.Regression(), **ways)
+    assert numbers(run) == numbers(here) == numbers(looped)
+    assert run.ledger == here.ledger == looped.ledger
+    assert [entry.kind for entry in run.ledger].count("WindowShare") == 3 * 3

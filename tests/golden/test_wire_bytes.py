@@ -139,6 +139,13 @@ from colonnade.solvers.gram.shares.messages import (
     SealedSeeds,
 )
 from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart, StepColumn, StepPart
+from colonnade.solvers.gram.windows.messages import (
+    AskGramBlocks,
+    AskGramWindows,
+    AskWindowShare,
+    WindowShare,
+    WindowsOpened,
+)
 from colonnade.solvers.lloyd.messages import (
     AskLloydCenters,
     LloydCenters,
@@ -377,6 +384,12 @@ EXAMPLES: dict[str, Message] = {
     "gram shares, key lost": GramShares(
         sendable_floats(np.empty((0, 0))), sendable_floats(np.empty((0, 0))), None, b"", bytes(32), b""
     ),
+    "ask gram windows": AskGramWindows((3, 1), RELAYED, bytes(48)),
+    "windows opened": WindowsOpened(has_key=True),
+    "ask window share": AskWindowShare(first=16384, stop=32768, n_columns=4),
+    "window share": WindowShare(bytes(range(16))),
+    "window share, key lost": WindowShare(None),
+    "ask gram blocks": AskGramBlocks(),
     "ask magnitude": AskMagnitude(sendable_floats([0.5]), None, None, evaluating=True),
     "ask magnitude, centres": AskMagnitude(None, sendable_floats([[0.5]]), sendable_floats([2.0]), evaluating=False),
     "magnitude": Magnitude(-3),

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import msgspec
 import numpy as np
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 import colonnade as cn
 from colonnade.kernels.selections import WINDOW_NUMBERS
+from colonnade.solvers.gram import question
 from harness import parties_of
 
 SIZE, N_ROWS = 40, 90
@@ -109,6 +111,7 @@ def all_jobs() -> list[Job]:
     return [
         *jobs,
         Job("fit, cv", lambda f, _: f.fit(cv, sampler=cn.ImportanceSampling(90), solver=cn.SecureGram(), seed=3)),
+        Job("fit, gram in windows", _in_windows, weighted=True),
         Job(
             "weights in two windows",
             lambda f, _: f.coreset(TASKS["Regression"], cn.UniformSampling(SIZE), seed=3),
@@ -126,6 +129,11 @@ def all_jobs() -> list[Job]:
             lambda f: f.coreset(TASKS["Regression"], SAMPLERS["committed"], seed=3),
         ),
     ]
+
+
+def _in_windows(federation: cn.Federation, _: object) -> Any:
+    with patch.object(question, "AT_ONCE", SIZE):
+        return federation.fit(TASKS["Regression"], sampler=cn.AllRows(), solver=cn.SecureGram(), seed=3)
 
 
 def _prepared_fit(split: Any, federation: cn.Federation, _: object) -> Any:

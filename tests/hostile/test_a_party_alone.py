@@ -180,7 +180,7 @@ class Liar:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._now, self._rng = False, np.random.default_rng(0)
-        honest, shared = Secret.masked, gram_party._shared
+        honest, shared = Secret.masked, gram_party.shared
 
         def masked(secret: Secret, numbers: Floats, *words: Any) -> Words:
             hidden = honest(secret, numbers, *words)
@@ -191,7 +191,7 @@ class Liar:
             return (share, self._rng.bytes(len(told))) if self._now else (share, told)
 
         monkeypatch.setattr(Secret, "masked", masked)
-        monkeypatch.setattr(gram_party, "_shared", blocks)
+        monkeypatch.setattr(gram_party, "shared", blocks)
 
     def __call__(self, sessions: Mapping[str, PartySession]) -> "Liar":
         self.sessions = sessions
@@ -246,7 +246,7 @@ def test_the_server_and_a_party_with_its_shares_read_the_rows_of_all_others() ->
             kept, parties = with_keys(state, request.keys, data, STAR), data.known().parties
             assert kept.secret is not None
             transcript = question.transcript(parties, kept.relayed, view_digest(state, data), PURPOSE)
-            seed = gram_party._seed(request, kept, kept.secret, parties, gram_party._of_seeds(state, kept, data))
+            seed = gram_party.open_seed(state, kept, kept.secret, request.box, data)
             words = share_words(seed, transcript)
             masks.append([matrix_words(words, question, question.columns_of(place)) for place in range(3)])
 

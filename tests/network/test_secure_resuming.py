@@ -9,7 +9,9 @@ import pytest
 
 import colonnade as cn
 from colonnade.evaluation.telling import model_digest
+from colonnade.kernels import selections
 from colonnade.node.certificates import new_certificates
+from colonnade.solvers.gram import question
 from network_trial import PartyThread, free_port, write_federation_file
 from secure_trial import made_parties
 
@@ -97,6 +99,30 @@ def test_a_phase_that_was_cut_begins_again_with_fresh_keys(tmp_path: Path, job: 
     with pytest.raises(PowerCut):
         town.play(job, cut_at)
     assert town.play(job) == job(cn.Federation(made_parties()))
+    assert not list(tmp_path.rglob("*.journal")), "runs that are done are removed"
+
+
+def gram_in_windows(federation: cn.Federation) -> bytes:
+    run = federation.fit(cn.Regression(l2=0.1), sampler=cn.AllRows(), solver=cn.SecureGram(), seed=1)
+    return run.model.coef_.tobytes()
+
+
+def parties_of_three_windows() -> list[cn.Party]:
+    return made_parties(40_000)
+
+
+@pytest.mark.parametrize("cut_at", [("solving", 4), ("solving", 5), ("solving", 7), ("solving", 9), ("keys", 10)])
+def test_windows_that_were_cut_begin_again_with_fresh_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut_at: tuple[str, int]
+) -> None:
+    """What a party had added up of windows is lost with its key: none of them is told for another."""
+    monkeypatch.setattr(question, "AT_ONCE", 1000)
+    monkeypatch.setattr(selections, "WINDOW_NUMBERS", 1)
+    town = Town(tmp_path)
+    with pytest.raises(PowerCut):
+        town.play(gram_in_windows, cut_at, made=parties_of_three_windows)
+    again = town.play(gram_in_windows, made=parties_of_three_windows)
+    assert again == gram_in_windows(cn.Federation(parties_of_three_windows()))
     assert not list(tmp_path.rglob("*.journal")), "runs that are done are removed"
 
 

@@ -10,7 +10,9 @@ of which the server knows the first term, party j the second, party l the third.
 the result does not depend on E.
 
 A number is high 2^-31 + low 2^-51 with whole high and low, and a product is high high' 2^-62 + (high low' + low high')
-2^-82; what low low' would add is below rounding. So products of unit columns come out to a float64's last digits.
+2^-82. What low low' would add is left out: 2^-64 at most for each row, and so little only where columns are nearly
+alike. So products of unit columns come out to a float64's last digits, and of millions of rows nearly. Of more than
+2^22 rows low limbs have fewer bits, so that sums fit 64 bits: that costs less than what is left out.
 """
 
 import numpy as np
@@ -18,21 +20,33 @@ import numpy as np
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import WORD_BYTES, Words
 
-# Columns have norm 1, so that no inner product of high limbs exceeds 2^62, nor one of high and low 2^51 sqrt(m).
 HIGH_BITS, LOW_BITS = 31, 20
-MAX_ROWS = 1 << 22
 LIMBS = 2
 _LITTLE_ENDIAN = np.dtype("<u8")
 
 
-def to_limbs(numbers: Floats) -> Words:
-    """Write numbers from -1 to 1, shape (m, c), in steps of 2^-51: high limbs and low ones, shape (c, 2, m).
+def low_bits(n_rows: int) -> int:
+    """Say how many bits low limbs have.
+
+    Columns have norm 1, so that no inner product of high limbs exceeds 2^62, nor one of high and low ones, of which
+    there are two, 2^(31 + bits) sqrt(m).
+    """
+    return min(LOW_BITS, HIGH_BITS - ((n_rows - 1).bit_length() + 1) // 2)
+
+
+def rounding(n_rows: int) -> float:
+    """Say by how much a product of columns of norm 1 may be off, a float64's rounding apart."""
+    return float(np.ldexp(n_rows, -2 * HIGH_BITS - 2))
+
+
+def to_limbs(numbers: Floats, bits: int = LOW_BITS) -> Words:
+    """Write numbers from -1 to 1, shape (m, c), in steps of 2^-(31 + bits): high limbs and low ones, shape (c, 2, m).
 
     Negative limbs count from 2^64 downwards.
     """
     scaled = np.ldexp(np.ascontiguousarray(numbers.T), HIGH_BITS)
     high = np.rint(scaled)
-    return np.stack([high, np.rint(np.ldexp(scaled - high, LOW_BITS))], axis=1).astype(np.int64).view(np.uint64)
+    return np.stack([high, np.rint(np.ldexp(scaled - high, bits))], axis=1).astype(np.int64).view(np.uint64)
 
 
 def limb_products(first: Words, second: Words) -> Words:
@@ -50,13 +64,13 @@ def limb_products(first: Words, second: Words) -> Words:
     return products
 
 
-def from_limbs(words: Words) -> Floats:
+def from_limbs(words: Words, bits: int = LOW_BITS) -> Floats:
     """Turn sums of `limb_products`, (..., 2, p, q), back into numbers: inner products of columns, shape (..., p, q).
 
     The words are of numbers, not of shares.
     """
     limbs = words.view(np.int64).astype(np.float64)
-    return np.ldexp(limbs[..., 0, :, :], -2 * HIGH_BITS) + np.ldexp(limbs[..., 1, :, :], -2 * HIGH_BITS - LOW_BITS)
+    return np.ldexp(limbs[..., 0, :, :], -2 * HIGH_BITS) + np.ldexp(limbs[..., 1, :, :], -2 * HIGH_BITS - bits)
 
 
 def pack_words(words: Words) -> bytes:

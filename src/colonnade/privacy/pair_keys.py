@@ -37,7 +37,7 @@ from colonnade.signing import digest, rows_digest
 T = TypeVar("T")
 
 # The steps of a secure phase: keys are made, rounds of its own go on (if it has any), all was shared.
-PAIRED, OPENED, MULTIPLIED, SHARED = "paired", "opened", "multiplied", "shared"
+PAIRED, OPENED, IN_WINDOWS, MULTIPLIED, SHARED = "paired", "opened", "in windows", "multiplied", "shared"
 # A party that loses its keys again and again is not restarting.
 MAX_ATTEMPTS = 5
 
@@ -276,6 +276,11 @@ def _answer_agreement(state: PartyState, request: AskPairAgreement, data: PartyD
 
 
 HANDLERS = (
-    Handler(AskPairKey, _answer_key, after=frozenset({SELECTED, PAIRED, OPENED, MULTIPLIED, SHARED}), then=PAIRED),
+    Handler(
+        AskPairKey,
+        _answer_key,
+        after=frozenset({SELECTED, PAIRED, OPENED, IN_WINDOWS, MULTIPLIED, SHARED}),
+        then=PAIRED,
+    ),
     Handler(AskPairAgreement, _answer_agreement, after=frozenset({SHARED}), then=SELECTED),
 )

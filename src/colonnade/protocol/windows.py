@@ -5,7 +5,7 @@ what one question for all rows would.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
@@ -42,12 +42,16 @@ class NextWindow:
 
 @dataclass(frozen=True)
 class Windows(Route):
-    """One request a window, each once and in their order; all of the kind that the first is of."""
+    """One request a window, each once and in their order; all of the kind that the first is of.
+
+    Where a party may lose what it keeps in between, an honest server stops after any, to begin anew.
+    """
 
     n_places: int
     ways: tuple[Ask, ...]
     n_numbers: int | None = None
     first: int = 0
+    may_stop: bool = False
 
     def after(self, request: Message) -> Route | None:
         """Expect the next window, if this is the one that was due."""
@@ -55,8 +59,9 @@ class Windows(Route):
             if way.after(request) is not None:
                 window: Window = request.window  # type: ignore[attr-defined]  # all these kinds have one
                 if self._next(window):
-                    stop = window.stop
-                    return END if stop >= self.n_places else Windows(self.n_places, (way,), self.n_numbers, stop)
+                    if window.stop >= self.n_places:
+                        return END
+                    return replace(self, ways=(way,), first=window.stop)
         return None
 
     def next_asks(self) -> Iterator[Ask]:
@@ -74,8 +79,8 @@ class Windows(Route):
 
     @property
     def can_end(self) -> bool:
-        """No: windows are due."""
-        return False
+        """No: windows are due, but where they may be lost."""
+        return self.may_stop and self.first > 0
 
 
 def windows_due(session: PartySession, request: Message) -> Fraction:

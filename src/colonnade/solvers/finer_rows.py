@@ -74,8 +74,8 @@ def read_finer(card: PartyCard, reply: FinerRows, known: WhitenedRows, request: 
     if (reply.size, reply.n_columns) != (size, rank):
         found = f"{reply.size} rows of {reply.n_columns} columns"
         raise checks.wrong(party, reply, f"{found}, where {size} of {rank} are due")
-    if (reply.label is None) != (known.label is None):
-        raise checks.wrong(party, reply, "a label where none was due, or none where it was")
+    if reply.label != known.label:
+        raise checks.wrong(party, reply, "a label where none was due, or none where it was, or at another place")
     try:
         codes = decode_codes(reply.codes, rank, size)
     except ValueError as error:

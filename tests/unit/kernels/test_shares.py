@@ -1,7 +1,18 @@
 import numpy as np
 import pytest
 
-from colonnade.kernels.shares import from_limbs, limb_products, pack_words, packed_size, to_limbs, unpack_words
+from colonnade.kernels.shares import (
+    HIGH_BITS,
+    LOW_BITS,
+    from_limbs,
+    limb_products,
+    low_bits,
+    pack_words,
+    packed_size,
+    rounding,
+    to_limbs,
+    unpack_words,
+)
 
 
 def unit_columns(rng: np.random.Generator, n_rows: int, n_columns: int) -> np.ndarray:
@@ -24,6 +35,31 @@ def test_the_largest_products_do_not_wrap() -> None:
     expected = float(constant[:, 0] @ constant[:, 0])
     found = from_limbs(limb_products(to_limbs(constant), to_limbs(constant)))[0, 0]
     assert found == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("bits", range(41))
+def test_no_sum_over_any_number_of_rows_exceeds_64_bits(bits: int) -> None:
+    """High and low limbs are 2^31 |q| and 2^(bits - 1) at most, and |q| adds up to sqrt(m) at most."""
+    for n_rows in {1 << bits, (1 << bits) + 1, max((1 << bits) - 1, 1)}:
+        largest = 2 * 2.0**HIGH_BITS * n_rows**0.5 * 2.0 ** (low_bits(n_rows) - 1)
+        assert largest <= 2.0**62
+        assert low_bits(n_rows) == LOW_BITS if n_rows <= 1 << 22 else 4 * largest > 2.0**62
+
+
+@pytest.mark.parametrize("n_rows", [300_000, 1 << 21])
+def test_columns_that_are_alike_have_products_within_what_is_left_out(n_rows: int) -> None:
+    column = unit_columns(np.random.default_rng(0), n_rows, 1)
+    found = from_limbs(limb_products(to_limbs(column), to_limbs(column)))[0, 0]
+    assert abs(found - 1) < rounding(n_rows)
+    assert abs(found - 1) > rounding(n_rows) / 8, "it is that, and not rounding"
+
+
+@pytest.mark.parametrize("bits", [11, 19, LOW_BITS])
+def test_fewer_low_bits_cost_that_many_digits(bits: int) -> None:
+    rng = np.random.default_rng(1)
+    first, second = unit_columns(rng, 500, 2), unit_columns(rng, 500, 3)
+    found = from_limbs(limb_products(to_limbs(first, bits), to_limbs(second, bits)), bits)
+    np.testing.assert_allclose(found, first.T @ second, atol=4 * 2.0 ** -(HIGH_BITS + bits))
 
 
 def test_shares_add_up_whatever_the_masks() -> None:

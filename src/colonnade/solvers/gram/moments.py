@@ -23,7 +23,7 @@ def summary(
     roster: Roster,
     moments: Mapping[str, GramMoments],
     products: Floats,
-    weights: Floats,
+    weight: float,
     largest_weight: float,
     rounding: float,
 ) -> Summary:
@@ -35,8 +35,8 @@ def summary(
         By weights relative to the largest.
     products : ndarray of float64, shape (c, c)
         Q_j'Q_l of each pair, in the order of names, above the parties' own blocks; the rest is not read.
-    weights : ndarray of float64, shape (m,)
-        The rows'; the largest is that of the whole coreset.
+    weight, largest_weight : float
+        Of all rows, and the largest of the whole coreset.
     rounding : float
         Of a product.
     """
@@ -54,7 +54,7 @@ def summary(
     triangle = np.sqrt(largest_weight) * join_bases(factors, joined, tolerance)
     order = _label_last(roster)
     mean = np.concatenate([moments[party].mean for party in roster.names])
-    return Summary(float(weights.sum()), mean[order], triangle[:, order])
+    return Summary(weight, mean[order], triangle[:, order])
 
 
 def _label_last(roster: Roster) -> Rows:

@@ -11,12 +11,14 @@ from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.folds import FOLDS, deal_folds
 from colonnade.kernels.masks import WORD_BYTES, Ring
-from colonnade.kernels.shares import HIGH_BITS, LOW_BITS, MAX_ROWS
-from colonnade.messages import sendable_floats
+from colonnade.kernels.shares import HIGH_BITS, LIMBS, LOW_BITS, low_bits
+from colonnade.messages import MAX_NUMBERS, sendable_floats
 from colonnade.privacy.statements import transcript_of
 from colonnade.signing import digest
 
 RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
+# Of more rows than these, all that count are shared in windows, where a task lets them be.
+AT_ONCE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,12 @@ class GramQuestion:
 
     def transcript(self, parties: Sequence[str], keys: bytes, view: bytes, purpose: str) -> bytes:
         """Hash what parties and server must agree on."""
-        return transcript_of(purpose, parties, keys, view, self.fingerprint(), RING)
+        return transcript_of(purpose, parties, keys, view, self.fingerprint(), ring_of(len(self.rows)))
+
+    @property
+    def low_bits(self) -> int:
+        """How many bits low limbs have."""
+        return low_bits(len(self.rows))
 
     def fingerprint(self) -> bytes:
         """Hash weights, the folds' seed, numbers of columns, and how many steps follow."""
@@ -77,18 +84,40 @@ class GramQuestion:
         return [np.flatnonzero(folds == fold) for fold in range(FOLDS)]
 
 
-def check_size(n_rows: int) -> None:
-    """Require no more rows than sums of products of limbs hold; nothing is listed before."""
-    if n_rows > MAX_ROWS:
+def ring_of(n_rows: int) -> Ring:
+    """Give the ring in which directions of so many rows are shared."""
+    return Ring(WORD_BYTES, HIGH_BITS + low_bits(n_rows))
+
+
+def comes_at_once(n_rows: int, n_columns: int) -> bool:
+    """Tell whether all rows are shared in one message, or in windows."""
+    return n_rows <= AT_ONCE and fits(n_rows, n_columns)
+
+
+def fits(n_rows: int, n_columns: int) -> bool:
+    """Tell whether one message holds so many rows of all parties' columns."""
+    return n_rows * LIMBS * n_columns <= MAX_NUMBERS
+
+
+def check_size(n_rows: int, roster: Roster) -> None:
+    """Require no more rows than can be shared at once; nothing is listed before."""
+    n_columns = sum(columns_of(roster).values())
+    if not fits(n_rows, n_columns):
         raise InputError(
-            f"SecureGram takes {MAX_ROWS:,} rows at most, and these are {n_rows:,}: products of more could exceed 64 "
-            "bits. Draw a coreset, for instance ImportanceSampling(size=100_000)."
+            f"SecureGram takes {MAX_NUMBERS // LIMBS // n_columns:,} rows at most, of {n_columns:,} columns in all, "
+            f"and these are {n_rows:,}. Draw a coreset, for instance ImportanceSampling(size=100_000); AllRows() takes "
+            "any number where a regression's penalties are given."
         )
+
+
+def columns_of(roster: Roster) -> dict[str, int]:
+    """Count each party's columns, the label among them."""
+    return {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
 
 
 def question_of(roster: Roster, coreset: Coreset, fold_seed: int | None, steps: int = 0) -> GramQuestion:
     """Say what all parties are asked alike."""
-    columns = {card.name: card.n_features + (card.label_name is not None) for card in roster.cards}
+    columns = columns_of(roster)
     weights = None if (coreset.weights == coreset.weights[0]).all() else coreset.weights / coreset.weights.max()
     return GramQuestion(
         coreset.rows,

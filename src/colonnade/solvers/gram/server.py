@@ -6,27 +6,32 @@ parties, pairs of parties tell it under masks that cancel. If the server and a p
 shares together: that they do not is the assumption.
 """
 
-from typing import ClassVar, Literal, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import msgspec
 import numpy as np
 from msgspec.structs import force_setattr
 
 from colonnade.contracts import Agreed, LinearTask, LogisticTask, Roster, Script, Solution, Task
-from colonnade.coreset import Coreset
+from colonnade.coreset import Coreset, selection_of
 from colonnade.errors import InputError, UnsupportedError
 from colonnade.kernels.gram import merge
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Reveals
 from colonnade.options import flag, whole_number
 from colonnade.privacy.pair_keys import check_enough_parties, secure_route
-from colonnade.routes import Ask, Route, some
+from colonnade.protocol.windows import Windows
+from colonnade.routes import Ask, Route, cut_short, either, some
 from colonnade.solvers.gram.ckks.messages import AskDecryptedProducts, AskEncryptedProducts, AskEncryptedRows
 from colonnade.solvers.gram.ckks.server import gram_by_ckks
+from colonnade.solvers.gram.question import columns_of, comes_at_once
 from colonnade.solvers.gram.shares.messages import DEALER, AskGramShares, AskSealedSeeds, AskStepShares
 from colonnade.solvers.gram.shares.server import gram_by_shares
 from colonnade.solvers.gram.steps.kept import MOST_STEPS, most_steps
 from colonnade.solvers.gram.steps.messages import AskStepColumn, AskStepPart
 from colonnade.solvers.gram.steps.server import classify_by_shares
+from colonnade.solvers.gram.windows.messages import AskGramBlocks, AskGramWindows, AskWindowShare
+from colonnade.solvers.gram.windows.server import gram_in_windows
 from colonnade.solvers.standard_errors import errors_of_sums
 
 M = TypeVar("M")
@@ -37,7 +42,8 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
 
     For regression with any penalties, also those chosen by "cv" (the server then learns the Gram matrix of each fold).
     The model is that of `Central`. Needs the extra ``colonnade[secure]`` and three parties or more. With shares, the
-    server must not join forces with a party: together they have the rows of the others.
+    server must not join forces with a party: together they have the rows of the others. All rows of a long table are
+    shared in windows, unless a penalty is to be chosen: nobody holds more than one.
 
     For classification of two classes, with shares and without l1, the Gram matrix is followed by steps. In each of them
     the label party is shown one number of every row of the coreset, the others' columns in some direction, summed over
@@ -136,6 +142,8 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
         linear = _linear(task)
         if self.products == "ckks":
             parts = yield from gram_by_ckks(roster, coreset)
+        elif (rows := _in_windows(linear, roster, coreset)) is not None:
+            parts = yield from gram_in_windows(roster, rows)
         else:
             parts = yield from gram_by_shares(roster, coreset, linear.fold_seed(rng))
         model, cost = linear.fit_summaries(parts, coreset.total_weight, roster)
@@ -145,7 +153,7 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
 
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one question, of folds as the sheet's seed deals them; again only where a key is lost."""
-        columns = {card.name: card.n_features + (card.label_name is not None) for card in agreed.roster.cards}
+        columns = columns_of(agreed.roster)
         names = sorted(columns)
         asked: dict[str, object] = {"n_columns": tuple([columns[name] for name in names])}
         if self.products == "ckks":
@@ -157,8 +165,22 @@ class SecureGram(msgspec.Struct, frozen=True, tag_field="kind", tag="gram", forb
             step = Ask(AskStepColumn, fit_intercept=task.fit_intercept) if is_label_party else Ask(AskStepPart)
             asked |= {"steps": steps, "to": agreed.roster.label_party}
             return secure_route(*dealing, Ask(AskStepShares, **asked), some(step, most=steps))
-        seed = _linear(task).fold_seed(np.random.default_rng(agreed.seed))
-        return secure_route(*dealing, Ask(AskGramShares, fold_seed=seed, **asked))
+        linear, n_rows = _linear(task), agreed.roster.n_rows
+        seed = linear.fold_seed(np.random.default_rng(agreed.seed))
+        at_once, n_all = Ask(AskGramShares, fold_seed=seed, **asked), sum(columns.values())
+        if linear.takes_folds or not agreed.takes_all or comes_at_once(n_rows, n_all):
+            return secure_route(*dealing, at_once)
+        windows = Windows(n_rows, (Ask(AskWindowShare),), n_all, may_stop=True)
+        in_windows = cut_short(Ask(AskGramWindows, **asked), windows, Ask(AskGramBlocks))
+        return secure_route(*dealing, either(at_once, in_windows))  # few rows may count
+
+
+def _in_windows(task: LinearTask[Any], roster: Roster, coreset: Coreset) -> CountedRows | None:
+    """Give all rows that count, where they are shared in windows."""
+    rows, n_columns = selection_of(coreset), sum(columns_of(roster).values())
+    if task.takes_folds or not isinstance(rows, CountedRows) or comes_at_once(len(rows), n_columns):
+        return None
+    return rows
 
 
 def _check_ckks(task: LinearTask[object]) -> None:

@@ -184,3 +184,18 @@ def test_a_party_without_an_identity_says_so() -> None:
     people = {**identities_here(NAMES, Entropy()), "party2": None}
     with pytest.raises(cn.InputError, match=r"'party2' did not answer OpenJob.*no identity"):
         fit(identities=people)
+
+
+SOLVERS_OF_ALL = (cn.Central(), cn.SecureGram())
+
+
+@pytest.mark.slow
+def test_a_column_that_two_parties_have_counts_once_however_many_rows_there_are() -> None:
+    """Of millions of rows, what limbs leave out is more than a float64's rounding: the two look nearly alike."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(1 << 22, 2))
+    y = x @ [1.0, 2.0] + rng.normal(size=len(x))
+    federation = cn.Federation(cn.split_columns(np.column_stack([x[:, 0], x]), y, [1, 1, 1]))
+    models = [federation.fit(cn.Regression(), sampler=cn.AllRows(), solver=each).model for each in SOLVERS_OF_ALL]
+    np.testing.assert_allclose(models[1].coef_, models[0].coef_, rtol=1e-9)
+    assert models[1].coef_[0] == pytest.approx(models[1].coef_[1], rel=1e-9)

@@ -43,7 +43,7 @@ def gram_by_ckks(roster: Roster, coreset: Coreset) -> Script[list[Summary]]:
     question = question_of(roster, coreset, None)
     moments, products = yield from until_kept(lambda: _attempt(roster, question))
     largest = float(coreset.weights.max())
-    return [summary(roster, moments, products, coreset.weights, largest, DEPENDENT)]
+    return [summary(roster, moments, products, float(coreset.weights.sum()), largest, DEPENDENT)]
 
 
 def _attempt(roster: Roster, question: GramQuestion) -> Script[tuple[Mapping[str, GramMoments], Floats] | LostKey]:

@@ -28,7 +28,7 @@ from colonnade.protocol import checks
 from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.signing import digest
 from colonnade.solvers.gram.party import check_question
-from colonnade.solvers.gram.question import GramQuestion, check_size
+from colonnade.solvers.gram.question import GramQuestion
 from colonnade.solvers.gram.shares.messages import (
     DEALER,
     PURPOSE,
@@ -77,9 +77,9 @@ def _answer_shares(
         nothing = sendable_floats(np.empty((0, 0)))
         return replace(state, secret=kept.used(transcript)), GramShares(nothing, nothing, None, b"", transcript, b"")
     bases = _bases(question, data)
-    seed = _seed(request, kept, kept.secret, identity.parties, _of_seeds(state, kept, data))
+    seed = open_seed(state, kept, kept.secret, request.box, data)
     place = identity.parties.index(identity.name)
-    share, blocks = _shared(_directions(bases, question), share_words(seed, transcript), question, place)
+    share, blocks = shared(_directions(bases, question), share_words(seed, transcript), question, place)
     means = sendable_floats(np.stack([basis.mean for basis in bases]))
     factors = sendable_floats(np.vstack([basis.factor for basis in bases]))
     for_steps = None
@@ -94,7 +94,8 @@ def _answer_shares(
 def _question(
     state: PartyState, request: AskGramShares | AskStepShares, data: PartyData
 ) -> tuple[GramQuestion, PartyState]:
-    check_size(len(state.selection()))
+    if len(state.selection()) * LIMBS > MAX_NUMBERS:  # before they are listed
+        raise _too_many(len(state.selection()), request.n_columns)
     question = request.question(state.selected())
     state = check_question(state, question, request, data)
     if isinstance(request, AskStepShares):
@@ -103,11 +104,15 @@ def _question(
     ours = request.n_columns[identity_of(data).parties.index(identity_of(data).name)]
     largest = max(len(question.rows), len(question.groups()) * ours) * LIMBS * sum(request.n_columns)
     if largest > MAX_NUMBERS:
-        raise InputError(
-            f"{len(question.rows):,} rows of {sum(request.n_columns):,} columns of all parties do not fit one message, "
-            f"which has {MAX_NUMBERS:,} numbers. Use a coreset or a smaller size."
-        )
+        raise _too_many(len(question.rows), request.n_columns)
     return question, state
+
+
+def _too_many(n_rows: int, n_columns: Sequence[int]) -> InputError:
+    return InputError(
+        f"{n_rows:,} rows of {sum(n_columns):,} columns of all parties do not fit one message, which has "
+        f"{MAX_NUMBERS:,} numbers. Use a coreset or a smaller size."
+    )
 
 
 def _bases(question: GramQuestion, data: PartyData) -> list[LocalBasis]:
@@ -120,19 +125,18 @@ def _directions(bases: list[LocalBasis], question: GramQuestion) -> Words:
     directions = np.zeros((len(question.rows), len(bases[0].mean)))
     for group, basis in zip(question.groups(), bases, strict=True):
         directions[group] = basis.directions
-    return to_limbs(directions)
+    return to_limbs(directions, question.low_bits)
 
 
-def _seed(
-    request: AskGramShares | AskStepShares, kept: PhaseKeys, secret: Secret, parties: Sequence[str], transcript: bytes
-) -> bytes:
+def open_seed(state: PartyState, kept: PhaseKeys, secret: Secret, box: bytes, data: PartyData) -> bytes:
     """Read the seed that all parties share; the one that deals it has it from its key."""
+    transcript = _of_seeds(state, kept, data)
     if kept.keys[DEALER] == secret.key:
         return secret.own_seed(transcript)
-    return secret.decrypt_from(parties[DEALER], request.box, DEALER, kept.keys, transcript)
+    return secret.decrypt_from(identity_of(data).parties[DEALER], box, DEALER, kept.keys, transcript)
 
 
-def _shared(directions: Words, words: ManyWords, question: GramQuestion, place: int) -> tuple[bytes, bytes]:
+def shared(directions: Words, words: ManyWords, question: GramQuestion, place: int) -> tuple[bytes, bytes]:
     """Compute U_j, and our terms of the products of our columns with those of earlier and later names, under masks."""
     own = question.columns_of(place)
     share = directions - matrix_words(words, question, own)

@@ -15,6 +15,7 @@ from colonnade.kernels.shares import (
     from_limbs,
     limb_products,
     packed_size,
+    rounding,
     unpack_words,
 )
 from colonnade.privacy.circles import Circle
@@ -38,7 +39,8 @@ from colonnade.solvers.gram.shares.messages import (
 )
 
 BOX_BYTES = KEY_BYTES + TAG_BYTES
-# Rounding, in limbs and in the bases, adds about 2^-51 sqrt(c) to the spectrum of c orthonormal columns' products.
+# Rounding, in limbs and in the bases, adds about 2^-51 sqrt(c) to the spectrum of c orthonormal columns' products; of
+# many rows, what limbs leave out adds more.
 DEPENDENT = 64 * float(np.finfo(np.float64).eps)
 SLACK = 1e-6
 
@@ -48,7 +50,7 @@ def gram_by_shares(roster: Roster, coreset: Coreset, fold_seed: int | None) -> S
 
     Folds are dealt by the seed. Gives one summary a fold: features as in the roster, the label last.
     """
-    check_size(len(coreset))
+    check_size(len(coreset), roster)
     question = question_of(roster, coreset, fold_seed)
     replies = yield from until_kept(lambda: _attempt(roster, question))
     return summaries(roster, coreset, question, replies)
@@ -64,9 +66,9 @@ def summaries(
             roster,
             {party: GramMoments(reply.means[fold], _of_fold(reply.factors, fold)) for party, reply in replies.items()},
             products[fold],
-            coreset.weights[group],
+            float(coreset.weights[group].sum()),
             float(coreset.weights.max()),
-            DEPENDENT,
+            max(DEPENDENT, rounding(len(group))),
         )
         for fold, group in enumerate(question.groups())
     ]
@@ -94,22 +96,33 @@ def _attempt(roster: Roster, question: GramQuestion) -> Script[Mapping[str, Gram
 def share_columns(roster: Roster, question: GramQuestion) -> Script[Shared | LostKey]:
     """Let parties share their columns, under fresh keys; what follows ends with a comparison."""
     keys = yield from exchange_keys(roster, question.rows)
-    circle, dealer = circle_for(question, keys.parties), keys.parties[DEALER]
-    inbox = yield {dealer: AskSealedSeeds(keys.to(dealer, STAR))}
-    dealt = checks.replies(inbox, SealedSeeds)[dealer]
-    if not dealt.boxes:
-        return LostKey(dealer)
-    if [len(box) for box in dealt.boxes] != [BOX_BYTES] * (len(keys.parties) - 1):
-        raise checks.wrong(dealer, dealt, f"other than one encrypted seed of {BOX_BYTES} bytes for each other party")
-    boxes = dict(zip(keys.parties, (b"", *dealt.boxes), strict=True))
+    boxes = yield from deal_seed(keys)
+    if isinstance(boxes, LostKey):
+        return boxes
+    circle = circle_for(question, keys.parties)
     inbox = yield {party: _asked(question, keys.to(party, circle), boxes[party]) for party in roster.names}
     replies = checks.replies(inbox, GramShares)
     for party, shared in replies.items():
         if shared.share is None:
             return LostKey(party)
     transcript = question.transcript(keys.parties, keys.keys, keys.view, PURPOSE)
-    signed = {party: _read_signed(party, replies[party], question, keys.parties, transcript) for party in keys.parties}
+    signed = {
+        party: read_signed(party, reply, question, keys.parties, transcript, reply.share or b"")
+        for party, reply in sorted(replies.items())
+    }
     return Shared(replies, keys, circle, transcript, signed)
+
+
+def deal_seed(keys: RelayedKeys) -> Script[Mapping[str, bytes] | LostKey]:
+    """Let one party deal a seed; give what it encrypted to each of the others, by name, and nothing for itself."""
+    dealer = keys.parties[DEALER]
+    inbox = yield {dealer: AskSealedSeeds(keys.to(dealer, STAR))}
+    dealt = checks.replies(inbox, SealedSeeds)[dealer]
+    if not dealt.boxes:
+        return LostKey(dealer)
+    if [len(box) for box in dealt.boxes] != [BOX_BYTES] * (len(keys.parties) - 1):
+        raise checks.wrong(dealer, dealt, f"other than one encrypted seed of {BOX_BYTES} bytes for each other party")
+    return dict(zip(keys.parties, (b"", *dealt.boxes), strict=True))
 
 
 def _asked(question: GramQuestion, keys: CircleKeys, box: bytes) -> AskGramShares | AskStepShares:
@@ -118,9 +131,10 @@ def _asked(question: GramQuestion, keys: CircleKeys, box: bytes) -> AskGramShare
     return AskGramShares(question.weights, question.fold_seed, question.n_columns, keys, box)
 
 
-def _read_signed(
-    party: str, reply: GramShares, question: GramQuestion, parties: Sequence[str], transcript: bytes
+def read_signed(
+    party: str, reply: GramShares, question: GramQuestion, parties: Sequence[str], transcript: bytes, shares: bytes
 ) -> SignedDigest:
+    """Check what a party told at last, and say what it signed: that, and what it shared, or a digest of it."""
     ours, n_folds = question.n_columns[parties.index(party)], len(question.groups())
     others = sum(question.n_columns) - ours
     checks.shape(party, reply, reply.means, (n_folds, ours))
@@ -132,7 +146,7 @@ def _read_signed(
         raise checks.wrong(party, reply, f"a share or blocks of other than {due[0]} and {due[1]} bytes")
     if reply.transcript != transcript:
         raise checks.wrong(party, reply, "a digest of another request than it was sent")
-    return SignedDigest(sent_digest(reply.means, reply.factors, reply.share or b"", reply.blocks), reply.signature)
+    return SignedDigest(sent_digest(reply.means, reply.factors, shares, reply.blocks), reply.signature)
 
 
 def _products(replies: Mapping[str, GramShares], question: GramQuestion) -> Floats:
@@ -140,30 +154,35 @@ def _products(replies: Mapping[str, GramShares], question: GramQuestion) -> Floa
 
     Columns are in the order of names.
     """
-    parties, n_all = sorted(replies), sum(question.n_columns)
-    columns = {party: question.columns_of(place) for place, party in enumerate(parties)}
-    words = _told(replies, question, columns)
-    size = len(question.rows)
-    shares = np.concatenate([unpack_words(replies[p].share or b"", len(columns[p]), LIMBS, size) for p in parties])
+    columns = {party: question.columns_of(place) for place, party in enumerate(sorted(replies))}
+    shares = {party: reply.share or b"" for party, reply in replies.items()}
+    return read_products(held_products(shares, question, columns), replies, columns, question.low_bits)
+
+
+def held_products(shares: Mapping[str, bytes], question: GramQuestion, columns: Mapping[str, range]) -> Words:
+    """Multiply the shares of all pairs; shape (folds, 2, c, c), above the parties' own blocks."""
+    size, n_all, folds = len(question.rows), sum(question.n_columns), question.fold_rows()
+    joined = np.concatenate([unpack_words(shares[party], len(own), LIMBS, size) for party, own in columns.items()])
+    words = np.zeros((len(folds), LIMBS, n_all, n_all), np.uint64)
     for own in columns.values():
         later = slice(own.stop, n_all)
-        for fold, group in enumerate(question.fold_rows()):
-            held = limb_products(shares[own.start : own.stop, :, group], shares[later][..., group])
-            words[fold, :, own.start : own.stop, later] += held
-    found = from_limbs(words)
-    _check_products(found, columns)
-    return found
+        for fold, group in enumerate(folds):
+            words[fold, :, _slice(own), later] = limb_products(joined[_slice(own), :, group], joined[later][..., group])
+    return words
 
 
-def _told(replies: Mapping[str, GramShares], question: GramQuestion, columns: Mapping[str, range]) -> Words:
-    """Add up the parties' blocks; shape (folds, 2, c, c), above the parties' own blocks."""
-    n_folds, n_all = len(question.groups()), sum(question.n_columns)
-    words = np.zeros((n_folds, LIMBS, n_all, n_all), np.uint64)
+def read_products(
+    held: Words, replies: Mapping[str, GramShares], columns: Mapping[str, range], low_bits: int
+) -> Floats:
+    """Add the parties' blocks to what the server holds: the products, shape (folds, c, c), which are checked."""
+    words = held.copy()
     for party, own in columns.items():
-        earlier, later = split_blocks(replies[party].blocks, own, n_all, n_folds)
+        earlier, later = split_blocks(replies[party].blocks, own, words.shape[-1], len(words))
         words[:, :, : own.start, _slice(own)] += earlier
         words[:, :, _slice(own), own.stop :] += later
-    return words
+    found = from_limbs(words, low_bits)
+    _check_products(found, columns)
+    return found
 
 
 def split_blocks(packed: bytes, own: range, n_all: int, n_folds: int) -> tuple[Words, Words]:

@@ -43,7 +43,7 @@ def _answer_part(state: PartyState, request: AskStepPart, data: PartyData) -> tu
     to = identity_of(data).parties.index(kept.question.to)
     transcript = kept.step_transcript()
     box = kept.secret.encrypt_for(pack_words(_masked(kept, request.direction, to)), to, kept.keys, transcript)
-    block = limb_products(to_limbs(kept.directions), kept.column_mask())
+    block = limb_products(to_limbs(kept.directions, kept.question.low_bits), kept.column_mask())
     hidden = kept.secret.stream(to, kept.keys, transcript, b"block", block.size).reshape(block.shape)
     return with_kept(state, kept), StepPart(len(kept.question.rows), box, pack_words(block + hidden))
 
@@ -162,7 +162,7 @@ def _tells_a_row(kept: StepsKept, data: PartyData) -> bool:
 def _shared(kept: StepsKept, column: Floats) -> tuple[bytes, bytes]:
     """Share a column of norm 1 at most, shape (m,); for each other party our term of its products with it, masked."""
     transcript = kept.step_transcript()
-    share = to_limbs(column[:, None]) - kept.column_mask()
+    share = to_limbs(column[:, None], kept.question.low_bits) - kept.column_mask()
     blocks = []
     for other in range(len(kept.keys)):
         if other != kept.here:

@@ -98,7 +98,7 @@ class _Point:
 
 def classify_by_shares(task: LogisticTask[M], roster: Roster, coreset: Coreset, steps: int) -> Script[Solution[M]]:
     """Learn a classification of two classes; the server is shown no row, and the label party sums of the others'."""
-    check_size(len(coreset))
+    check_size(len(coreset), roster)
     question = question_of(roster, coreset, None, steps)
     point = yield from until_kept(lambda: _attempt(task, roster, coreset, question))
     part = None if point.gain is None else point.gain / point.cost if point.cost > 0 else 0.0
@@ -254,7 +254,7 @@ def _gradient(problem: _Problem, column: StepColumn, told: Mapping[str, StepPart
 
     It is zero in the label party's columns.
     """
-    size, start = len(problem.question.rows), 0
+    size, bits, start = len(problem.question.rows), problem.question.low_bits, 0
     shared = unpack_words(column.share or b"", 1, LIMBS, size)
     norm = np.sqrt(problem.question.row_weights().sum())
     gradient = np.zeros(len(coef))
@@ -263,7 +263,7 @@ def _gradient(problem: _Problem, column: StepColumn, told: Mapping[str, StepPart
         held = limb_products(unpack_words(problem.shared.replies[party].share or b"", n_columns, LIMBS, size), shared)
         end = start + packed_size(LIMBS, n_columns, 1)
         theirs = unpack_words(column.blocks[start:end], LIMBS, n_columns, 1)
-        products = from_limbs(held + unpack_words(told[party].block, LIMBS, n_columns, 1) + theirs)[:, 0]
+        products = from_limbs(held + unpack_words(told[party].block, LIMBS, n_columns, 1) + theirs, bits)[:, 0]
         if not (np.abs(products) <= 1 + SLACK).all():
             raise senseless(party, problem.label_party)
         here, start = problem.roster.parts[party], end
