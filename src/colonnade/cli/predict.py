@@ -7,11 +7,17 @@ import numpy as np
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, say, show_as_is, show_json
-from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_is_no_input, read_job
+from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_out, read_job
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
 from colonnade.kernels.class_predictions import ClassPredictions
-from colonnade.node.predictions_file import predictions_csv, save_predictions, write_predictions
+from colonnade.node.predictions_file import (
+    check_ending,
+    has_ending,
+    predictions_csv,
+    save_predictions,
+    write_predictions,
+)
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Write a CSV or Parquet file instead of printing, as its name ends.")
@@ -42,7 +48,9 @@ def command(
     Example: colonnade predict examples/bank/job.toml run --out predictions.csv
     """
     (model, _), job = read_model(run_folder), read_job(job_file, None)
-    check_is_no_input(out, job, job_file)
+    check_out(out, job, job_file)
+    if out is not None and to is not None:
+        check_ending(out)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         found = federation.predict(model, rows=row or None, to=to, bits=bits)
@@ -64,5 +72,7 @@ def command(
         else:
             save_predictions(out, row or None, found, READABLE)
     except OSError as error:
-        raise InputError(f"The predictions cannot be written to {out}: {error}. Choose another file.") from error
-    say(f"{len(found):,} predictions written to {out}")
+        raise InputError(
+            f"The predictions cannot be written to {out}: {error.strerror or error}. Choose another file."
+        ) from error
+    say(f"{len(found):,} predictions written to {out}{'' if has_ending(out) else ', as CSV'}")
