@@ -18,6 +18,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
+from colonnade.storage import check_file
 from colonnade.tasks import AnyTask
 from colonnade.toml_files import read_toml
 from colonnade.transports.terminal import Passes, say
@@ -128,10 +129,7 @@ def check_out(out: Path | None, job: Job, job_file: Path) -> None:
     place = out.resolve()
     if not {place, *place.parents}.isdisjoint(each.resolve() for each in inputs):
         raise InputError(f"{out} is a file that the job reads, or lies in a folder that it reads. Choose another file.")
-    if out.is_dir() or not out.parent.is_dir():
-        raise InputError(
-            f"Nothing can be written to {out}: it is a folder, or its folder does not exist. Choose another file."
-        )
+    check_file(out)
 
 
 def _advice(problem: str) -> str | None:
