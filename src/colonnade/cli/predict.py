@@ -8,6 +8,7 @@ import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, say, show_as_is, show_json
 from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_out, read_job
+from colonnade.contracts import Predictions
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
 from colonnade.kernels.class_predictions import ClassPredictions
@@ -18,6 +19,7 @@ from colonnade.node.predictions_file import (
     save_predictions,
     write_predictions,
 )
+from colonnade.protocol.session import Delivery
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Write a CSV or Parquet file instead of printing, as its name ends.")
@@ -56,21 +58,23 @@ def command(
         found = federation.predict(model, rows=row or None, to=to, bits=bits)
     if to is not None:
         say(f"Delivered to {to}: {len(found):,} predictions.")
-    delivered = None if to is None else federation.received(to)
+    if out is not None:
+        _write(out, row or None, found, None if to is None else federation.received(to))
     if json:
         of_classes = isinstance(found, ClassPredictions)
         chances = {"probabilities": found.probabilities, "classes": found.names} if of_classes else {}
         show_json({"rows": row or list(range(len(found))), "predictions": np.asarray(found), **chances})
-        return
-    if out is None:
+    elif out is None:
         for text in predictions_csv(row or None, found):
             show_as_is(text.rstrip("\n"))
-        return
+
+
+def _write(out: Path, rows: list[int] | None, found: Predictions, delivered: Delivery | None) -> None:
     try:
         if delivered is not None:
             write_predictions(out, delivered)
         else:
-            save_predictions(out, row or None, found, READABLE)
+            save_predictions(out, rows, found, READABLE)
     except OSError as error:
         raise InputError(
             f"The predictions cannot be written to {out}: {error.strerror or error}. Choose another file."
