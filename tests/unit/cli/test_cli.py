@@ -280,11 +280,9 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     both = run("predict", job(), saved, "--row", "5", "--row", "3", "--json", "--out", str(tmp_path / "few.txt"))
     assert json.loads(both.stdout) == one
     assert both.stderr.endswith("few.txt, as CSV\n")
-    few = (tmp_path / "few.txt").read_text().splitlines()
-    assert few == [
-        "row,prediction",
-        *(f"{row},{value}" for row, value in zip(one["rows"], one["predictions"], strict=True)),
-    ]
+    pairs = zip(one["rows"], one["predictions"], strict=True)
+    due = ["row,prediction", *(f"{row},{value}" for row, value in pairs)]
+    assert (tmp_path / "few.txt").read_text().splitlines() == due
     # Of few rows and of many, products may round differently.
     assert one["predictions"][0] == pytest.approx(float(lines[6].removeprefix("5,")), rel=1e-14)
 
