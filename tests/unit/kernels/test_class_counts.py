@@ -131,6 +131,13 @@ def test_what_a_bin_leaves_open_is_part_of_how_much_an_area_varies() -> None:
     assert compared([Part(same, codes, None)], 2).areas.tolist() == [[0.5, 0.0]]
 
 
+def test_no_area_varies_by_more_than_a_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server believes no party that says so."""
+    monkeypatch.setattr(per_row, "KEPT_ROWS", 0)
+    part = Part(np.array([1 + 2.0**-15, 1 + 2.0**-14, -2.0, -3.0]), np.array([0, 1, 0, 1], np.int8), None)
+    assert compared([part], 2).areas[0, 1] == 0.25
+
+
 @pytest.mark.usefixtures("many")
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_line_of_many_rows_is_of_as_many_as_the_owner_asks_for(n_classes: int) -> None:
