@@ -30,6 +30,7 @@ from colonnade.protocol.splits import AnySplit
 from colonnade.run import check_destination
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
+from colonnade.storage import check_file
 from colonnade.tasks import AnyTask
 from colonnade.toml_files import misnamed, mistyped
 
@@ -128,6 +129,7 @@ class EvaluateJob(msgspec.Struct, frozen=True, tag_field="do", tag="evaluate", f
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
+        check_file(folder / self.out)
         model, held_out = read_model(folder / self.model)
         split = unseen(model, held_out, federation.roster) if self.split is None else self.split
         report = federation.evaluate(
@@ -152,6 +154,8 @@ class PredictJob(msgspec.Struct, frozen=True, tag_field="do", tag="predict", for
             raise InputError(
                 "A predict job needs somewhere to put its predictions. Give `to` a party, or `out` a file."
             )
+        if self.out is not None:
+            check_file(folder / self.out)
         model, _ = read_model(folder / self.model)
         found = federation.predict(model, rows=self.rows, to=self.to)
         if self.out is not None:
@@ -185,6 +189,7 @@ class CertifyJob(msgspec.Struct, frozen=True, tag_field="do", tag="certify", for
 
     def play(self, federation: Federation, folder: Path) -> dict[str, Any]:
         """Do it."""
+        check_file(folder / self.out)
         run = read_run(folder / self.run)
         found = federation.certify(run, rows=self.rows, seed=self.seed, changed=self.changed)
         write_private(folder / self.out, msgspec.json.format(msgspec.json.encode(found)) + b"\n")

@@ -25,7 +25,11 @@ Seed = Annotated[int, msgspec.Meta(ge=0)]
 
 def digest(*parts: bytes) -> bytes:
     """Hash parts to 32 bytes so that no two lists of parts have one text: each is preceded by its length."""
-    return hashlib.sha256(_text(*parts)).digest()
+    hashed = hashlib.sha256()
+    for part in parts:  # not put together first: a part of a message can be of its size
+        hashed.update(_length(part))
+        hashed.update(part)
+    return hashed.digest()
 
 
 class SignedRows(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, eq=False):
@@ -122,7 +126,7 @@ def all_drawn(drawn: Sequence[Rows], n_rows: int) -> Rows:
 
 def _text(*parts: bytes) -> bytes:
     """Write parts one after another, as `digest` hashes them."""
-    return b"".join([len(part).to_bytes(8, "little") + part for part in parts])
+    return b"".join([_length(part) + part for part in parts])
 
 
 def _length(part: bytes) -> bytes:

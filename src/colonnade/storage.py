@@ -84,6 +84,20 @@ def check_destination(path: AnyPath, layout: Layout) -> Folder:
     return folder
 
 
+def check_file(path: Path) -> None:
+    """Require a place where a file may be put, or a pipe; what is there stays as it is."""
+    folder = path.resolve().parent
+    if path.is_dir() or not folder.is_dir():
+        raise InputError(
+            f"Nothing can be written to {path}: it is a folder, or its folder does not exist. Choose another file."
+        )
+    try:
+        if path.is_file() or not path.exists():
+            tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        raise InputError(f"Nothing can be written to {path}: {error.strerror}. Choose another file.") from error
+
+
 def _is_ours(folder: Path, layout: Layout) -> bool:
     """Tell whether a folder may be replaced: it is empty, or has our files and nothing else."""
     if not folder.is_dir():

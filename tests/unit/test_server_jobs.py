@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import numpy as np
@@ -141,6 +142,20 @@ def test_a_plan_for_another_task_is_refused(tmp_path: Path) -> None:
     (job,) = read_jobs([PLANNED | {"task": {"kind": "regression", "l2": 0.1}}], tmp_path / "federation.toml")
     with pytest.raises(cn.InputError, match=r"The plan is for Regression\(l2=0\.0"):
         job.play(federation, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "job", [{"do": "predict", "model": "run"}, {"do": "evaluate", "model": "run"}, {"do": "certify", "run": "run"}]
+)
+def test_where_nothing_can_be_written_nobody_is_asked(tmp_path: Path, job: dict[str, str]) -> None:
+    federation, _ = planned_federation(tmp_path)
+    federation.fit(cn.Regression(), sampler=cn.ImportanceSampling(size=50)).save(tmp_path / "run")
+    for method in ("predict", "evaluate", "certify"):
+        setattr(federation, method, Mock(side_effect=AssertionError("somebody was asked")))
+    for out in ("run", "missing/p.json"):
+        (read,) = read_jobs([{**job, "out": out}], tmp_path / "federation.toml")
+        with pytest.raises(cn.InputError, match=r"Nothing can be written to .* it is a folder, or its folder does not"):
+            read.play(federation, tmp_path)
 
 
 def test_a_job_delivers_predictions_to_a_party_under_masks(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """What is signed: no two things that are said differently have one text."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -105,6 +107,14 @@ def test_a_text_for_one_purpose_is_none_for_another() -> None:
         digest(),
     ]
     assert len(set(texts)) == len(texts)
+
+
+def test_a_large_part_is_hashed_where_it_is() -> None:
+    part = bytes(1 << 24)
+    tracemalloc.start()
+    digest(b"share", part)
+    assert tracemalloc.get_traced_memory()[1] < len(part) / 8
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.int64, ">i8"])

@@ -3,9 +3,11 @@
 import errno
 import json
 import stat
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import numpy as np
@@ -89,6 +91,19 @@ def test_where_nothing_can_be_written(tmp_path: Path, path: str) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match=r"A box cannot be saved to .*Choose a folder you may write to"):
         storage.check_destination(tmp_path / path, BOX)
+
+
+def test_a_file_or_pipe_may_be_written_where_its_folder_allows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old.csv").write_text("1")
+    for path in (tmp_path / "new.csv", tmp_path / "old.csv", Path("/dev/null")):
+        storage.check_file(path)
+    assert [each.name for each in tmp_path.iterdir()] == ["old.csv"]
+    assert (tmp_path / "old.csv").read_text() == "1"
+    monkeypatch.setattr(tempfile, "TemporaryFile", Mock(side_effect=PermissionError(13, "Permission denied", "tmp1")))
+    with pytest.raises(InputError, match=r"^Nothing can be written to .*/new.csv: Permission denied\. Choose another"):
+        storage.check_file(tmp_path / "new.csv")
 
 
 def test_where_the_last_step_fails_the_old_folder_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from colonnade.protocol.policy import Policy
 from colonnade.protocol.splits import AnySplit, HoldOut, SplitBy
 from colonnade.sampling import AnySampler
 from colonnade.solvers import AnySolver, Central
+from colonnade.storage import check_file
 from colonnade.tasks import AnyTask
 from colonnade.toml_files import read_toml
 from colonnade.transports.terminal import Passes, say
@@ -120,11 +121,15 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
-def check_is_no_input(out: Path | None, job: Job, job_file: Path) -> None:
-    """Require a file to write to, if there is one, that the job does not read: a party's table is not written over."""
+def check_out(out: Path | None, job: Job, job_file: Path) -> None:
+    """Require, before anything is sent, a file to write to, if there is one, that is no part of what the job reads."""
+    if out is None:
+        return
     inputs = [job_file, *(job_file.parent / each.file for each in job.party if each.file is not None)]
-    if out is not None and out.resolve() in {each.resolve() for each in inputs}:
-        raise InputError(f"{out} is a file that the job reads, and is not written over. Choose another file.")
+    place = out.resolve()
+    if not {place, *place.parents}.isdisjoint(each.resolve() for each in inputs):
+        raise InputError(f"{out} is a file that the job reads, or lies in a folder that it reads. Choose another file.")
+    check_file(out)
 
 
 def _advice(problem: str) -> str | None:

@@ -6,8 +6,7 @@ from typing import Annotated
 import typer
 
 from colonnade.cli.console import JsonFlag, SeedOption, round_progress, say, show, show_json
-from colonnade.cli.job import FractionOption, JobFile, SplitOption, check_is_no_input, read_job, with_split
-from colonnade.errors import InputError
+from colonnade.cli.job import FractionOption, JobFile, SplitOption, check_out, read_job, with_split
 
 BudgetOption = Annotated[
     int | None, typer.Option("--budget", help="Send at most this many bytes, pilot included, for the least excess.")
@@ -48,11 +47,7 @@ def command(
     if (budget is None) == (target is None):
         raise typer.BadParameter("A plan needs one limit: give --budget 100000, in bytes, or --target 0.02.")
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
-    check_is_no_input(out, job, job_file)
-    if out is not None and (out.is_dir() or not out.parent.is_dir()):  # before the pilot is sent, not after it
-        raise InputError(
-            f"The plan cannot be saved to {out}: it is a folder, or its folder does not exist. Choose another file."
-        )
+    check_out(out, job, job_file)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         plan = federation.plan(

@@ -7,11 +7,19 @@ import numpy as np
 import typer
 
 from colonnade.cli.console import JsonFlag, round_progress, say, show_as_is, show_json
-from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_is_no_input, read_job
+from colonnade.cli.job import BitsOption, JobFile, RunFolder, check_out, read_job
+from colonnade.contracts import Predictions
 from colonnade.errors import InputError
 from colonnade.job_inputs import read_model
 from colonnade.kernels.class_predictions import ClassPredictions
-from colonnade.node.predictions_file import predictions_csv, save_predictions, write_predictions
+from colonnade.node.predictions_file import (
+    check_ending,
+    has_ending,
+    predictions_csv,
+    save_predictions,
+    write_predictions,
+)
+from colonnade.protocol.session import Delivery
 
 OutOption = Annotated[
     Path | None, typer.Option("--out", "-o", help="Write a CSV or Parquet file instead of printing, as its name ends.")
@@ -42,27 +50,33 @@ def command(
     Example: colonnade predict examples/bank/job.toml run --out predictions.csv
     """
     (model, _), job = read_model(run_folder), read_job(job_file, None)
-    check_is_no_input(out, job, job_file)
+    check_out(out, job, job_file)
+    if out is not None and to is not None:
+        check_ending(out)
     with round_progress() as on_round:
         federation = job.federation(job_file.parent, on_round)
         found = federation.predict(model, rows=row or None, to=to, bits=bits)
     if to is not None:
         say(f"Delivered to {to}: {len(found):,} predictions.")
-    delivered = None if to is None else federation.received(to)
+    if out is not None:
+        _write(out, row or None, found, None if to is None else federation.received(to))
     if json:
         of_classes = isinstance(found, ClassPredictions)
         chances = {"probabilities": found.probabilities, "classes": found.names} if of_classes else {}
         show_json({"rows": row or list(range(len(found))), "predictions": np.asarray(found), **chances})
-        return
-    if out is None:
+    elif out is None:
         for text in predictions_csv(row or None, found):
             show_as_is(text.rstrip("\n"))
-        return
+
+
+def _write(out: Path, rows: list[int] | None, found: Predictions, delivered: Delivery | None) -> None:
     try:
         if delivered is not None:
             write_predictions(out, delivered)
         else:
-            save_predictions(out, row or None, found, READABLE)
+            save_predictions(out, rows, found, READABLE)
     except OSError as error:
-        raise InputError(f"The predictions cannot be written to {out}: {error}. Choose another file.") from error
-    say(f"{len(found):,} predictions written to {out}")
+        raise InputError(
+            f"The predictions cannot be written to {out}: {error.strerror or error}. Choose another file."
+        ) from error
+    say(f"{len(found):,} predictions written to {out}{'' if has_ending(out) else ', as CSV'}")

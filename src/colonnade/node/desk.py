@@ -267,6 +267,8 @@ class PartyDesk:
         before = session.state
         reply = session.answer(request)
         if isinstance(reply, Refused):
+            if session.why_refused not in ("", reply.reason):  # the server is told of no path
+                self._show(f"Refused: {session.why_refused}")
             return reply
         if objection := self._allowance.objection_to_reply(request, reply, digest, windows_due(session, request)):
             return Refused("policy", f"{objection}.")

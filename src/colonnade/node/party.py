@@ -22,13 +22,14 @@ from colonnade.node.files import FLARE, PartyFile, read_party_file
 from colonnade.node.identity_files import read_identity
 from colonnade.node.log import LOG, EventLog
 from colonnade.node.memory_file import MEMORY, KeptInFile
-from colonnade.node.predictions_file import write_predictions
+from colonnade.node.predictions_file import check_ending, write_predictions
 from colonnade.node.preparation_files import PreparationFiles
 from colonnade.node.state_folder import StateFolder
 from colonnade.protocol.identity import Identity
 from colonnade.protocol.memory import Memory
 from colonnade.protocol.session import Delivery
 from colonnade.protocol.sheet import still_signed
+from colonnade.storage import check_file
 from colonnade.transports.envelopes import Goodbye
 from colonnade.transports.revoked import Revoked
 from colonnade.transports.terminal import SCREEN, Passes
@@ -84,6 +85,9 @@ def serve_party(path: str | PathLike[str], *, once: bool = False, say: Say = say
 @contextmanager
 def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog, Revoked]]:
     """Read a party's data, rebuild the runs it was in the middle of, and hold its state folder."""
+    if file.predictions is not None:  # that they have no place is said before all of them have come
+        check_ending(Path(file.predictions))
+        check_file(Path(file.predictions))
     with ExitStack() as closing:
         folder = StateFolder(Path(file.state))
         closing.callback(folder.release)

@@ -18,16 +18,26 @@ from colonnade.node.state_folder import whole_file
 from colonnade.protocol.session import Delivery
 
 PREDICTION = "prediction"
-PARQUET = ".parquet"
+PARQUET, CSV = ".parquet", ".csv"
 # Rows that are put into words, or into a row group of Parquet, at once.
 PIECE_ROWS = 1 << 17
 COMPARED_BYTES = 1 << 20
 
 
+def has_ending(path: Path) -> bool:
+    """Tell whether a file's name says what is written to it."""
+    return path.suffix.lower() in (PARQUET, CSV)
+
+
+def check_ending(path: Path) -> None:
+    """Require such a name of a file that others are to read."""
+    if not has_ending(path):
+        raise InputError("the file for predictions must end in .csv or .parquet.")
+
+
 def write_predictions(path: Path, delivery: Delivery) -> None:
     """Write a CSV or Parquet file, as its name says, never over another one; the same once more is as well."""
-    if path.suffix.lower() not in (PARQUET, ".csv"):
-        raise InputError("the file for predictions must end in .csv or .parquet.")
+    check_ending(path)
     with whole_file(path) as file:
         _write(file, path, _tables(delivery.chosen, delivery.predictions, delivery.keys))
         file.flush()

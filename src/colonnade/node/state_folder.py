@@ -1,9 +1,10 @@
 """The folder in which a server or a party keeps what outlives its process: its owner's, and one process's at a time."""
 
+import errno
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -98,15 +99,30 @@ def write_private(path: Path, content: bytes, *, durable: bool = True) -> None:
 
 @contextmanager
 def whole_file(path: Path, permissions: int = PRIVATE) -> Iterator[BinaryIO]:
-    """Write a file piece by piece, whole or not at all: it is at its place once all of it is on the disk."""
+    """Write a file piece by piece, whole or not at all: it is at its place once all of it is on the disk.
+
+    Of two processes that write it at a time, the one that began first fails.
+    """
     fresh = path.with_name(f".{path.name}{FRESH}")
     fresh.unlink(missing_ok=True)  # a killed process may have left one that others can read
+    file = open(fresh, "xb", opener=partial(os.open, mode=permissions))  # noqa: SIM115  # it is closed below
+    own = os.fstat(file.fileno())
     try:
-        with open(fresh, "xb", opener=partial(os.open, mode=permissions)) as file:
+        with file:
             yield file
             file.flush()
             disk.sync(file.fileno())
+        if not _is_file(fresh, own):
+            raise OSError(errno.EBUSY, "another process is writing it")
         disk.replace(fresh, path)
     finally:
-        fresh.unlink(missing_ok=True)  # of an error nothing is left
+        if _is_file(fresh, own):  # of an error nothing is left
+            fresh.unlink()
     disk.sync_folder(path.parent)
+
+
+def _is_file(path: Path, seen: os.stat_result) -> bool:
+    """Tell whether it is the file that was seen."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(path.lstat(), seen)
+    return False

@@ -17,8 +17,11 @@ from colonnade.protocol.caps import Branches
 
 # A reason is a sentence; a party that sends a book is cut short.
 MAX_REASON = 500
-# A path in quotes, which may have spaces, or any other word with a slash or backslash in it; not a fraction.
-PATH = re.compile(r"""(?<=['"])(?:~|[A-Za-z]:)?[/\\][^'"\n]*|(?![\d.,]*/[\d.,]*(?!\S))[^\s'"(]*[/\\][^\s'"):,]*""")
+# A path in quotes, which may have spaces and other quotes, or any other word with a slash or backslash in it; not a
+# fraction.
+PATH = re.compile(
+    r"""(?<=(['"]))(?:~|[A-Za-z]:)?[/\\](?:\\.|(?!\1)[^\\\n])*|(?![\d.,]*/[\d.,]*(?!\S))[^\s'"(]*[/\\][^\s'"):,]*"""
+)
 # What follows a party's name where something is wrong with its table.
 OF_TABLE = (": ", ", column ", ", row weights: ")
 Cause = Literal["input", "policy", "order", "version", "request", "failure", "alignment"]

@@ -341,6 +341,8 @@ class PartySession:
         preparations: Preparations | None = None,
     ) -> None:
         self.state = NOTHING_YET
+        # What was wrong when it refused last, paths and all, which are for the owner.
+        self.why_refused = ""
         self._opening = opening
         kept = preparations or PreparationsHere()
         self._data = PartyData(table, identity, policy, memory or KeptHere(), problem, kept)
@@ -352,6 +354,7 @@ class PartySession:
 
         One that no honest server sends ends the run.
         """
+        self.why_refused = ""
         handler = self._handlers.get(type(request))
         if handler is None:
             return Refused("request", f"a {request.kind} is not a request.")
@@ -377,6 +380,7 @@ class PartySession:
         except EngineError:
             raise  # what it says is for the owner
         except ColonnadeError as error:
+            self.why_refused = str(error)
             return refused(error)
         if reason := self._policy.refusal(reply):
             return Refused("policy", f"{reason}.")

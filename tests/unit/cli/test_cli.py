@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 import colonnade as cn
@@ -274,6 +277,12 @@ def test_evaluate_and_predict_with_a_saved_run(job: Callable[..., str], tmp_path
     assert run("predict", job(), saved).stdout.splitlines() == lines
     one = json.loads(run("predict", job(), saved, "--row", "5", "--row", "3", "--json").stdout)
     assert one["rows"] == [5, 3]
+    both = run("predict", job(), saved, "--row", "5", "--row", "3", "--json", "--out", str(tmp_path / "few.txt"))
+    assert json.loads(both.stdout) == one
+    assert both.stderr.endswith("few.txt, as CSV\n")
+    pairs = zip(one["rows"], one["predictions"], strict=True)
+    due = ["row,prediction", *(f"{row},{value}" for row, value in pairs)]
+    assert (tmp_path / "few.txt").read_text().splitlines() == due
     # Of few rows and of many, products may round differently.
     assert one["predictions"][0] == pytest.approx(float(lines[6].removeprefix("5,")), rel=1e-14)
 
@@ -420,8 +429,31 @@ def test_what_a_job_reads_is_not_written_over(job: Callable[..., str], tmp_path:
         for command in (("predict", job(), saved), ("plan", job(), "--budget", "9000")):
             done = run(*command, "--out", str(file))
             assert (done.returncode, done.stdout) == (3, ""), done.stderr
-            assert "is a file that the job reads, and is not written over. Choose another" in done.stderr
+            assert "is a file that the job reads, or lies in a folder that it reads. Choose another" in done.stderr
         assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("out", "also", "told"),
+    [
+        ("shop/more.parquet", (), "is a file that the job reads, or lies in a folder that it reads"),
+        ("missing/p.csv", (), "Nothing can be written to .*: it is a folder, or its folder does not exist"),
+        ("p.txt", ("--to", "shop"), "must end in .csv or .parquet"),
+    ],
+)
+def test_where_predictions_cannot_be_written_is_said_before_anything_is_sent(
+    job: Callable[..., str], tmp_path: Path, out: str, also: tuple[str, ...], told: str
+) -> None:
+    saved, shop = str(tmp_path / "run"), tmp_path / "bank" / "shop"
+    run("fit", job(), "--out", saved)
+    shop.mkdir()
+    table = pa.csv.read_csv(shop.parent / "shop.csv")
+    pq.write_table(table, shop / "part.parquet")
+    done = run("predict", job("shop.csv", "shop"), saved, "--out", str(shop.parent / out), *also)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert re.search(told, done.stderr), done.stderr
+    assert "Delivered" not in done.stderr
+    assert [each.name for each in shop.iterdir()] == ["part.parquet"]
 
 
 def test_diagnose_says_what_was_measured_what_it_means_and_what_to_do(job: Callable[..., str]) -> None:
@@ -538,8 +570,8 @@ def test_plans_say_what_is_wrong(job: Callable[..., str], tmp_path: Path) -> Non
         (("--budget", "-1"), "budget_bytes must be a whole number"),
         (("--budget", "900"), "Allow "),
         (("--target", "nan"), "target_excess must be a number"),
-        (("--budget", "8000", "--out", str(tmp_path)), "The plan cannot be saved"),
-        (("--budget", "8000", "--out", str(tmp_path / "no" / "plan.json")), "The plan cannot be saved"),
+        (("--budget", "8000", "--out", str(tmp_path)), "Nothing can be written to"),
+        (("--budget", "8000", "--out", str(tmp_path / "no" / "plan.json")), "Nothing can be written to"),
     ):
         done = run("plan", job(), *arguments)
         assert (done.returncode, done.stdout) == (3, "")

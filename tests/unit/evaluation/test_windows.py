@@ -20,12 +20,14 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
+from colonnade.protocol.memory import KeptHere, SumNote
 from colonnade.protocol.policy import Policy, amounts
 from colonnade.protocol.refusal import Refused
 from colonnade.routes import END, Route
 from colonnade.sampling.selecting import UseAllRows
 from colonnade.transports.inprocess import InProcess
 from colonnade.transports.loopback import Loopback
+from secure_trial import Wire
 
 N = 40_000
 RNG = np.random.default_rng(0)
@@ -364,3 +366,30 @@ def test_all_windows_of_a_model_count_as_one_model() -> None:
     reply = PartialPredictions(sendable_floats(np.ones(3)), None)
     assert [amounts(asked(first, first + 3), reply)["models"] for first in (0, 3, 6)] == [1, 0, 0]
     assert amounts(asked(3, 6), reply)["rows"] == 3
+
+
+@pytest.mark.usefixtures("small")
+def test_logits_of_every_window_name_what_is_told() -> None:
+    """An owner who counts what is told counts two evaluations that differ in their first window alone."""
+    table, memory = read_table("a", np.arange(2.0 * N).reshape(N, 2), label=np.arange(N) % 2), KeptHere()
+    for logit in (0.0, 1.0, 1.0):
+        session = party_session(table, Policy(level="open", least_rows=4), memory=memory)
+        for request in (Hello(WIRE_VERSION), UseAllRows()):
+            session.answer(request)
+        for first in range(0, N, BLOCK_ROWS):
+            stop = min(first + BLOCK_ROWS, N)
+            others = np.full(stop - first, logit if first == 0 else 0.0)
+            assert isinstance(session.answer(compared(others, first, stop)), ClassLosses)
+    assert sum(isinstance(note, SumNote) for note in memory.notes()) == 2
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("field", ["sums", "confusion", "areas", "calibration"])
+def test_a_party_that_tells_sums_before_the_last_window_is_named(field: str) -> None:
+    def meddle(_: str, __: str, data: bytes) -> bytes:
+        message = codec().decode(data)
+        told = {field: sendable_floats(np.zeros((1, 3)))}
+        return codec().encode(msgspec.structs.replace(message, **told)) if isinstance(message, ClassLosses) else data
+
+    with pytest.raises(cn.RemoteProtocolError, match=r"'third' sent .*sums before the last window"):
+        cn.Federation(parties(CLASS), transport=Wire(meddle)).evaluate(YES_NO)

@@ -120,3 +120,30 @@ def test_bins_ascend_with_logits_and_tell_small_ones_apart(n_bits: int) -> None:
 def test_an_area_without_both_kinds_of_rows_is_a_half() -> None:
     part = Part(np.linspace(-1, 1, N), np.ones(N, np.int8), None)
     assert compared([part], 2).areas.tolist() == [[0.5, 0.0]]
+
+
+@pytest.mark.usefixtures("many")
+def test_what_a_bin_leaves_open_is_part_of_how_much_an_area_varies() -> None:
+    """All rows are in one bin: the area of rows in the right order is 1, and nothing is known of it."""
+    ordered, same = 1 + np.linspace(0, 2.0**-13, N), np.ones(N)
+    codes = (np.arange(N) >= N / 2).astype(np.int8)
+    assert compared([Part(ordered, codes, None)], 2).areas.tolist() == [[0.5, 0.25]]
+    assert compared([Part(same, codes, None)], 2).areas.tolist() == [[0.5, 0.0]]
+
+
+def test_no_area_varies_by_more_than_a_quarter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server believes no party that says so."""
+    monkeypatch.setattr(per_row, "KEPT_ROWS", 0)
+    part = Part(np.array([1 + 2.0**-15, 1 + 2.0**-14, -2.0, -3.0]), np.array([0, 1, 0, 1], np.int8), None)
+    assert compared([part], 2).areas[0, 1] == 0.25
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_line_of_many_rows_is_of_as_many_as_the_owner_asks_for(n_classes: int) -> None:
+    found = Compared(n_classes).add(made(n_classes, "few values", weighted=False))
+    sizes = found.metrics(1).calibration[:, 0]
+    lines = found.metrics(int(sizes.min()) + 1).calibration[:, 0]
+    assert lines.min() > sizes.min()
+    assert 1 < len(lines) < len(sizes)
+    assert lines.sum() == N

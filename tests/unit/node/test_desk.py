@@ -5,7 +5,7 @@ import json
 import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest.mock import Mock
 
 import msgspec
@@ -16,7 +16,7 @@ import colonnade as cn
 from colonnade import routes
 from colonnade.catalogue import HANDLERS, OPENING, codec, party_session
 from colonnade.contracts import PartyCard, Roster
-from colonnade.errors import EngineError
+from colonnade.errors import EngineError, InputError
 from colonnade.evaluation.applying import predicted_route
 from colonnade.evaluation.clustering import AskPartialDistances
 from colonnade.evaluation.delivery import Deliver, Received
@@ -217,6 +217,22 @@ def test_a_disk_that_is_full_is_an_error_of_the_request_and_not_the_end_of_the_p
     assert office.log("not compacted")
     office.die_and_return()
     assert set(office.desk.open_runs) == {"fit-1", "fit-2"}
+
+
+def test_the_owner_is_told_of_paths_that_the_server_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(*_: object) -> NoReturn:
+        raise InputError("its table changed: '/wards/ann.parquet' has another size now.")
+
+    shown: list[str] = []
+    office = Office(tmp_path, show=shown.append)
+    refused = office.ask(1, DRAW)
+    assert isinstance(refused, Refused)
+    assert not shown, "it is in the log, whole"
+    monkeypatch.setattr(LeverageScores, "scores", changed)
+    refused = office.ask(1, TOTAL)
+    assert isinstance(refused, Refused)
+    assert refused.reason == "its table changed: '<path>' has another size now."
+    assert shown == ["Refused: its table changed: '/wards/ann.parquet' has another size now."]
 
 
 def test_a_repeated_number_is_answered_from_the_journal(office: Office) -> None:

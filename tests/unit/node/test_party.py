@@ -60,6 +60,22 @@ def test_an_owner_is_told_that_no_sum_is_over_enough_rows(tmp_path: Path) -> Non
     assert [words for words in said if "least_rows = 100,000 in [policy] is more than the table's 800 rows" in words]
 
 
+@pytest.mark.parametrize(
+    ("predictions", "told"),
+    [
+        ("out.txt", "must end in .csv or .parquet"),
+        ("missing/out.csv", "Nothing can be written to .*/missing/out.csv: it is a folder, or its folder does not"),
+    ],
+)
+def test_an_owner_is_told_at_the_start_that_predictions_have_no_place(
+    tmp_path: Path, predictions: str, told: str
+) -> None:
+    trial = Trial(tmp_path, [])
+    path = write_party_file(tmp_path, "bank", trial.port, predictions=predictions)
+    with pytest.raises(cn.InputError, match=told):
+        cn.serve_party(path, once=True, say=lambda _: None)
+
+
 def test_an_owner_is_told_how_a_file_was_read(tmp_path: Path) -> None:
     trial, said = Trial(tmp_path, []), list[str]()
     content = (tmp_path / "bank.csv").read_text()

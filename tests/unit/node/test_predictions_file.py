@@ -3,6 +3,7 @@
 import datetime
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from colonnade.kernels.per_row import numbers_in
 from colonnade.kernels.selections import CountedRows
 from colonnade.node import predictions_file
 from colonnade.node.predictions_file import predictions_csv, save_predictions, write_predictions
+from colonnade.node.state_folder import whole_file
 from colonnade.protocol.session import Delivery
 
 KEYS = pa.table({"carrier": ["AA", "ÜA"], "hour": [datetime.datetime(2013, 1, 1, 5), datetime.datetime(2013, 1, 2, 6)]})
@@ -157,6 +159,22 @@ def test_a_file_that_is_replaced_can_be_read_by_no_more_people(tmp_path: Path) -
     left.symlink_to(tmp_path / "other")
     save_predictions(path, None, np.array([2.0]), 0o666)
     assert [each.name for each in tmp_path.iterdir()] == ["out.csv"], "no link of a stranger's is written to"
+
+
+def test_of_two_that_write_one_file_the_last_to_begin_does(tmp_path: Path) -> None:
+    """The first to end once put at its place what the other had written of it by then."""
+    path = tmp_path / "out.csv"
+    first = ExitStack()
+    first.enter_context(whole_file(path)).write(b"first")
+    with whole_file(path) as last:
+        last.write(b"la")
+        last.flush()
+        with pytest.raises(OSError, match="another process is writing it"):
+            first.close()
+        assert not path.exists()
+        last.write(b"st")
+    assert path.read_bytes() == b"last"
+    assert [each.name for each in tmp_path.iterdir()] == ["out.csv"]
 
 
 CHILD = """

@@ -37,7 +37,7 @@ from colonnade.privacy.pair_keys import SHARED
 from colonnade.privacy.statements import sent_statement
 from colonnade.protocol import checks
 from colonnade.protocol.classes import ClassName, class_counts, class_names, label_classes
-from colonnade.protocol.session import SELECTED, Delivery, Handler, PartyData, PartyState
+from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
 from colonnade.protocol.windows import (
     Arrived,
     arrived,
@@ -65,8 +65,7 @@ def _answer_delivery(state: PartyState, request: DeliverClasses, data: PartyData
     here = arrived(state.learning, (DeliverClasses, names), request, request.window, request.probabilities)
     if here.stop < state.n_places:
         return state.but(learning=here), Received()
-    rows, found = state.selected(), ClassPredictions(joined(here.parts), names)
-    delivery = Delivery(rows, found, keys=data.table.key_columns(rows))
+    delivery = state.delivery(ClassPredictions(joined(here.parts), names), data.table)
     return state.but(learning=None, received=delivery), Received()
 
 
@@ -113,9 +112,9 @@ def _answer_masked_delivery(
     let, state = let_go(state, request, (request.first, request.stop), evaluating=False)
     if let is None:
         return state, MaskedReceived(b"")
-    rows, known = state.selected(), _known(request, let.ours)
-    chances = class_chances(known.logits(len(rows), _all_products(let, state, request, data)))
-    delivery = Delivery(rows, ClassPredictions(chances, known.names), keys=data.table.key_columns(rows))
+    known = _known(request, let.ours)
+    chances = class_chances(known.logits(len(state.selection()), _all_products(let, state, request, data)))
+    delivery = state.delivery(ClassPredictions(chances, known.names), data.table)
     return state.but(received=delivery), MaskedReceived(request.fingerprint())
 
 

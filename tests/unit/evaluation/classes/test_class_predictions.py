@@ -8,6 +8,7 @@ import pytest
 
 import colonnade as cn
 from colonnade.evaluation.classes.messages import DeliverClasses
+from colonnade.kernels.selections import CountedRows
 from colonnade.messages import sendable_floats, sendable_rows
 from colonnade.protocol import windows
 from colonnade.protocol.refusal import Refused
@@ -48,6 +49,17 @@ def test_chances_and_classes_are_those_of_rows_in_one_place(name: str) -> None:
     np.testing.assert_array_equal(delivery.predictions.probabilities, found[[1, 2, 3, 0]].probabilities)
     assert delivery.predictions.names == model.classes_
     assert len(parties.predict(model)) == N
+
+
+@BOTH
+def test_a_delivery_of_all_rows_lists_none(name: str) -> None:
+    for deliver in (cn.Federation.deliver, cn.Federation.predict):
+        parties = federation(LABELS[name])
+        deliver(parties, MODELS[name], to="party2")
+        delivery = parties.received("party2")
+        assert delivery is not None
+        assert isinstance(delivery.chosen, CountedRows)
+        np.testing.assert_array_equal(delivery.predictions.classes, MODELS[name].predict(X))
 
 
 @BOTH
