@@ -41,7 +41,6 @@ from colonnade.sampling.selecting import use_counted_rows, use_even_draw, use_ro
 M = TypeVar("M")
 A = TypeVar("A", bound=Model[Any])
 R = TypeVar("R", bound=Report)
-S = TypeVar("S")
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,15 +115,10 @@ def told(task: Task[A], solution: Solution[A], coreset: Coreset, view: JobView, 
     if not solution.later:
         precision = None if solution.precision is None else solution.precision()
         return JobResult(coreset, model, solution.facts, precision, errors=None if errors is None else errors())
-    precision_later = None if solution.precision is None else partial(_found, solution.precision, roster)
-    errors_later = None if errors is None else partial(_found, errors, roster)
+    # After the run nothing of what follows from what parties sent may go wrong unseen either.
+    precision_later = None if solution.precision is None else partial(reading, roster.names, solution.precision)
+    errors_later = None if errors is None else partial(reading, roster.names, errors)
     return JobResult(coreset, model, solution.facts, precision_later, errors=errors_later)
-
-
-def _found(find: Callable[[], S], roster: Roster) -> S:
-    """Find what follows from what parties sent; after the run nothing of it may go wrong unseen either."""
-    with reading(roster.names):
-        return find()
 
 
 def open_commitments(
