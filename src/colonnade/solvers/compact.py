@@ -27,7 +27,6 @@ from colonnade.contracts import (
     Script,
     Solution,
     Task,
-    may_be_logistic,
 )
 from colonnade.coreset import Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
@@ -215,7 +214,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
 
 def kind_of(task: Task[Any]) -> type[AskWhitenedColumns] | type[AskScaledColumns]:
     """Say how columns of this task travel."""
-    if may_be_logistic(task) and isinstance(task, LogisticTask):
+    if isinstance(task, LogisticTask):
         return AskClassColumns
     return AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
 

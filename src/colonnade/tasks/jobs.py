@@ -20,7 +20,6 @@ from colonnade.contracts import (
     Solution,
     Solver,
     Task,
-    may_be_logistic,
 )
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors, listed
 from colonnade.errors import InputError
@@ -65,7 +64,7 @@ def draw(
 ) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    if may_be_logistic(task) and isinstance(task, LogisticTask):
+    if isinstance(task, LogisticTask):
         yield from task.settled(roster, rows_told(task, sampler, roster))
     coreset = yield from sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     return JobResult(coreset, None, {})
@@ -81,7 +80,7 @@ def learn(
 ) -> Script[JobResult[A]]:
     """Let all parties look at their tables alike, and learn."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    if may_be_logistic(task) and isinstance(task, LogisticTask):
+    if isinstance(task, LogisticTask):
         task = yield from task.settled(roster, rows_told(task, source, roster))
     return (yield from learn_in_view(task, source, solver, view, roster, seed))
 
