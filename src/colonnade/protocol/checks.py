@@ -59,8 +59,10 @@ def shape(party: str, message: Message, array: npt.NDArray[Any], expected: tuple
 def in_range(party: str, message: Message, values: Floats) -> None:
     """Require numbers whose squares a float64 holds; NaN and infinity are none."""
     # Most pass by the sum of their squares, in one look; NaN and what overflows do not, of which it says nothing.
-    if values.flags.c_contiguous and _sum_of_squares(values.reshape(-1)) <= MAX_MAGNITUDE**2:
-        return
+    if values.flags.c_contiguous:
+        total = np.vdot(values, values) if values.size < ONE_THREAD else _sum_of_squares(values.reshape(-1))
+        if total <= MAX_MAGNITUDE**2:
+            return
     # Neither extreme misses a NaN; no number is copied.
     if not (values.max(initial=0.0) <= MAX_MAGNITUDE and values.min(initial=0.0) >= -MAX_MAGNITUDE):
         raise wrong(party, message, f"NaN, infinity or a magnitude above {MAX_MAGNITUDE:g} among its numbers")
