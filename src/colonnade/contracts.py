@@ -541,8 +541,20 @@ class Task(Protocol[M_co]):
         """Turn a model of columns in other units into one of the columns as they are."""
 
 
+class _KnownByType(type(Protocol)):  # type: ignore[misc]  # typing's own, which has no public name
+    """Compares once for each type of task all that it has: that takes longer than to sign a job sheet."""
+
+    _known: ClassVar[dict[tuple[type, type], bool]] = {}
+
+    def __instancecheck__(cls, task: object) -> bool:
+        pair = (cls, type(task))
+        if pair not in cls._known:
+            cls._known[pair] = super().__instancecheck__(task)
+        return cls._known[pair]
+
+
 @runtime_checkable
-class LinearTask(Protocol[M_co]):
+class LinearTask(Protocol[M_co], metaclass=_KnownByType):
     """A task whose model is linear: ``sum_i w_i (x_i.theta + theta_0 - y_i)^2 + n (l2 |theta|^2 + l1 |theta|_1)``."""
 
     fit_intercept: bool
@@ -571,7 +583,7 @@ class LinearTask(Protocol[M_co]):
 
 
 @runtime_checkable
-class LogisticTask(Protocol[M_co]):
+class LogisticTask(Protocol[M_co], metaclass=_KnownByType):
     """A task whose model gives chances of classes, by a linear function: ``sum_i w_i loss_i + n (l2 .. + l1 ..)``."""
 
     fit_intercept: bool
@@ -599,13 +611,8 @@ class LogisticTask(Protocol[M_co]):
         """Make the model of what was learned: shapes (1, d) and (1,) for two classes, (K, d) and (K,) for more."""
 
 
-def may_be_logistic(task: object) -> bool:
-    """Tell whether a task should be asked if it is a `LogisticTask`: all it has is then compared, which takes long."""
-    return hasattr(task, "settling_route")
-
-
 @runtime_checkable
-class ClusteringTask(Protocol[M_co]):
+class ClusteringTask(Protocol[M_co], metaclass=_KnownByType):
     """A task whose model is a set of centres."""
 
     n_clusters: int

@@ -14,7 +14,7 @@ import numpy as np
 
 from colonnade.alignment import align_route
 from colonnade.branches import Branch, Branching, pilot_draw
-from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster, may_be_logistic
+from colonnade.contracts import Agreed, ClusteringTask, LogisticTask, Model, Roster
 from colonnade.coreset import Coreset, selection_of
 from colonnade.diagnostics.certifying import audit_route, audit_sampler
 from colonnade.diagnostics.over_parties import diagnosis_route, reference_sampler
@@ -212,7 +212,7 @@ class _Reader:
 
         If left out, by that on the sheet.
         """
-        if not (may_be_logistic(self.task) and isinstance(self.task, LogisticTask)):
+        if not isinstance(self.task, LogisticTask):
             return END
         source = sampler or (None if self.sheet.coreset is not None else self.sampler)
         n_told = 0 if source is None else rows_told(self.task, source, self.roster)
@@ -259,7 +259,7 @@ class _Reader:
         if size is None:
             most, least = (agreed.size, 1) if self.n_counted is None else (self.n_counted, self.n_counted)
             agreed = replace(agreed, size=most, least=least, takes_all=True)
-        told = TOLD_CLASSES if may_be_logistic(self.task) and isinstance(self.task, LogisticTask) else TOLD
+        told = TOLD_CLASSES if isinstance(self.task, LogisticTask) else TOLD
         return then(source, solver.route(self.task, agreed), told)
 
     def by_branch(self, branch: Branch) -> Route:

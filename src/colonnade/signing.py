@@ -73,6 +73,7 @@ class DrawSeeds(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_l
     own: tuple[bytes, ...]
 
 
+@lru_cache(maxsize=4)  # in one process it is signed once, and looked at by all parties
 def sheet_statement(sheet: bytes) -> bytes:
     """Give the text that the server signs to say: this is the job."""
     return digest(PROTOCOL, b"sheet", sheet)

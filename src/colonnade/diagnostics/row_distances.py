@@ -13,7 +13,7 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
-from colonnade.kernels.possible import places_of
+from colonnade.kernels.possible import each_once, places_of
 from colonnade.messages import MAX_NUMBERS, Message, Reveals, sendable_floats
 from colonnade.protocol import checks
 from colonnade.protocol.session import SELECTED, Handler, PartyData, PartyState
@@ -49,7 +49,7 @@ class Pool:
     @classmethod
     def of(cls, rows: Rows, count: int, seed: int) -> "Pool":
         """Draw so many of these rows, or all, if they are fewer; each once."""
-        drawn = np.random.default_rng(seed).permutation(np.unique(rows))[:count]
+        drawn = np.random.default_rng(seed).permutation(each_once(rows))[:count]
         return cls(np.sort(drawn), count, seed)
 
 

@@ -91,7 +91,7 @@ def lloyd(points: Points, centers: Coarse, most: int, tolerance: float) -> Coars
         sums = np.zeros((prod(centers.shape[:-1]), centers.shape[-1] + 1))
         for piece, gaps in offsets(points, centers):
             # A row between two centres counts for both.
-            nearest = (gaps == np.minimum.reduce(gaps, axis=-2, keepdims=True)).astype(gaps.dtype)
+            nearest = np.equal(gaps, np.minimum.reduce(gaps, axis=-2, keepdims=True), out=gaps)
             parts = nearest.reshape(len(gaps), -1, TILE_ROWS) @ points.masses[piece]
             sums += np.add.reduce(parts, axis=0, dtype=np.float64)
         sums = sums.reshape(*centers.shape[:-1], -1)

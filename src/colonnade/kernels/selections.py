@@ -17,8 +17,6 @@ from colonnade.kernels.per_row import PerRow
 
 # Of one window at most, unless a block has more: 2 MB, small at both ends, and a round costs little beside it.
 WINDOW_NUMBERS = 1 << 18
-# No table has more rows.
-MOST_PLACES = 1 << 40
 
 
 class Window(NamedTuple):
@@ -31,14 +29,13 @@ class Window(NamedTuple):
     @classmethod
     def at(cls, first: int, n_places: int, n_numbers: int) -> "Window":
         """Give the window that begins there, of all places: whole blocks, but for the last."""
-        n_blocks = max(WINDOW_NUMBERS // (BLOCK_ROWS * max(n_numbers, 1)), 1)
-        return cls(first, min(first + n_blocks * BLOCK_ROWS, n_places), n_numbers)
+        return cls(first, min(first + _places_in_whole(n_numbers), n_places), n_numbers)
 
     def is_of(self, n_places: int) -> bool:
         """Tell whether it is one of those that so many places are cut into."""
-        whole = Window.at(0, MOST_PLACES, self.n_numbers).stop
+        whole = _places_in_whole(self.n_numbers)
         begins = self.first % whole == 0 and (0 <= self.first < n_places or self.first == 0)
-        return begins and self == Window.at(self.first, n_places, self.n_numbers)
+        return begins and self.stop == min(self.first + whole, n_places)
 
     @property
     def places(self) -> slice:
@@ -49,6 +46,11 @@ class Window(NamedTuple):
     def blocks(self) -> range:
         """The numbers of the blocks that they are in."""
         return range(self.first // BLOCK_ROWS, n_blocks_of(self.stop))
+
+
+def _places_in_whole(n_numbers: int) -> int:
+    """Say of how many places a window is that is not the last: of whole blocks."""
+    return max(WINDOW_NUMBERS // (BLOCK_ROWS * max(n_numbers, 1)), 1) * BLOCK_ROWS
 
 
 def windows_of(n_places: int, n_numbers: int) -> Iterator[Window]:
@@ -62,7 +64,7 @@ def windows_of(n_places: int, n_numbers: int) -> Iterator[Window]:
 
 def last_window(n_places: int, n_numbers: int) -> Window:
     """Give the last of the windows that so many places are cut into."""
-    whole = Window.at(0, MOST_PLACES, n_numbers).stop
+    whole = _places_in_whole(n_numbers)
     return Window.at(max(n_places - 1, 0) // whole * whole, n_places, n_numbers)
 
 

@@ -76,7 +76,9 @@ def whiten(rows: RowBlocks, first: Rows | None = None) -> Whitening:
 
 def column_order(first: Rows, n_columns: int) -> Rows:
     """List the places of all columns: those that come first, and the others as they are."""
-    return np.concatenate([first, np.setdiff1d(np.arange(n_columns), first)])
+    others = np.ones(n_columns, np.bool_)
+    others[first] = False
+    return np.concatenate([first, np.flatnonzero(others)])
 
 
 def _independent(columns: Floats, candidates: Rows) -> Rows:

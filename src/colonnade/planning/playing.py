@@ -55,8 +55,8 @@ def plan_with(
     started = perf_counter()
     (rows, sent), terms = _agreed(player, task, play)
     seconds = perf_counter() - started
-    with reading(roster.names):
-        return make_plan(task, roster, split, limits, seed, rows, list(sent), seconds, player.tables, terms)
+    told = (rows, list(sent), seconds, player.tables, terms)
+    return reading(roster.names, make_plan, task, roster, split, limits, seed, *told)
 
 
 def fit_with(player: Player, task: PaperTask, split: AnySplit | None, limits: Limits, seed: int) -> Run[Any]:

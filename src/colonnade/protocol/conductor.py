@@ -1,8 +1,7 @@
 """Runs a script to its end over a transport, and puts every message on the ledger."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from colonnade.protocol.codec import Codec
 from colonnade.protocol.refusal import Refused, raise_refusal
 
 T = TypeVar("T")
+P = ParamSpec("P")
 RoundListener = Callable[[str, int], None]
 
 
@@ -55,8 +55,7 @@ class Conductor:
             while True:
                 number += 1
                 inbox = self._exchange(outbox, number)
-                with reading(tuple(inbox)):
-                    outbox = script.send(inbox)
+                outbox = reading(tuple(inbox), script.send, inbox)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -79,15 +78,14 @@ class Conductor:
             self._ledger.record(Entry(phase, number, sender, receiver, kind, units, size, reveals, numbers))
 
 
-@contextmanager
-def reading(parties: Sequence[str]) -> Iterator[None]:
-    """Let nothing that these parties sent stop a run but with an error of ours, nor turn numbers into NaN unseen.
+@np.errstate(over="raise", invalid="raise", divide="raise")
+def reading(parties: Sequence[str], act: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Act so that nothing that these parties sent stops a run but with an error of ours, nor gives NaN unseen.
 
     Places that read a reply check it and name its sender. What slips through them cannot be told from a bug.
     """
     try:
-        with np.errstate(over="raise", invalid="raise", divide="raise"):
-            yield
+        return act(*args, **options)
     except (ColonnadeError, StopIteration, Warning):
         raise
     except Exception as error:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from colonnade.contracts import Table
 from colonnade.errors import AlignmentError
 from colonnade.kernels.blocks import BLOCK_ROWS, Block
-from colonnade.protocol.memory import TableKey, table_key
+from colonnade.protocol.memory import TableKey
 from colonnade.protocol.session import PartyData
 from colonnade.signing import digest
 
@@ -110,7 +110,7 @@ def with_table(found: R, learned_from: Tables | None, now: Tables) -> R:
 def fingerprint(data: PartyData) -> bytes:
     """Give the fingerprint of a party's table, which is read once; the key is made where there is none yet."""
     # Of columns prepared otherwise it is another one, whether or not they came out alike.
-    return data.once(Fingerprint(table_key(data.memory, data.fresh_key), data.preparation))
+    return data.once(Fingerprint(data.table_key, data.preparation))
 
 
 def key_here(party: str) -> TableKey:

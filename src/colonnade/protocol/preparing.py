@@ -21,7 +21,7 @@ from colonnade.kernels.per_row import ones
 from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Message, Reveals
 from colonnade.protocol import checks
-from colonnade.protocol.memory import PreparedNote, rows_apart, table_key
+from colonnade.protocol.memory import PreparedNote, rows_apart
 from colonnade.protocol.preparations import NAME, preparation_name
 from colonnade.protocol.session import GREETED, Handler, PartyData, PartyState
 from colonnade.protocol.sheet import MAX_COLUMNS
@@ -96,7 +96,7 @@ def _answer(state: PartyState, _: PrepareColumns, data: PartyData) -> tuple[Part
         data.memory.keep([note])
     with data.preparing():
         fitted = table.preparing.fitted(table.row_weights)
-    name = preparation_name(table_key(data.memory, data.fresh_key), note.rows + note.weights, fitted)
+    name = preparation_name(data.table_key, note.rows + note.weights, fitted)
     data.preparations.keep(name, fitted)
     names = data.prepared(name).table.feature_names
     return state, PreparedColumns(name, names, table.preparing.told_names(fitted, table.row_weights))

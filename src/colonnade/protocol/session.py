@@ -7,7 +7,7 @@ struct; what can be computed again from the data (scores) is only cached.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal, TypeVar
 
 from colonnade.contracts import Alignment, Keys, ScoreRule, Table, View
@@ -229,7 +229,7 @@ class PartyData:
                 f"it does not have the preparation {name[:8]} of the job's columns, which was kept in its state "
                 "folder. Use that folder, or learn the model again."
             )
-        if not is_named(name, table_key(self.memory, self.fresh_key), fitted):
+        if not is_named(name, self.table_key, fitted):
             raise InputError(
                 f"the preparation {name[:8]} of its columns is not as it was when it was kept. Restore its state "
                 "folder from a copy, or learn the model again."
@@ -243,6 +243,11 @@ class PartyData:
     def fresh_key(self) -> bytes:
         """Draw a key for names that tell nothing."""
         return self.known().fresh(KEY_BYTES)
+
+    @cached_property
+    def table_key(self) -> bytes:
+        """The party's secret for names that tell nothing, which stays; it is made where there is none yet."""
+        return table_key(self.memory, self.fresh_key)
 
     @property
     def name(self) -> str:
@@ -414,7 +419,7 @@ class PartySession:
 
     def bring(self, name: str, fitted: bytes) -> None:
         """Take how it prepared its columns for a model from that model, which may come from anyone."""
-        if not is_named(name, table_key(self._data.memory, self._data.fresh_key), fitted):
+        if not is_named(name, self._data.table_key, fitted):
             raise InputError(
                 f"The model's preparation of columns of {self._data.name!r} is not as it was when it was learned. Take "
                 "the model's files as they were written, or learn it again."

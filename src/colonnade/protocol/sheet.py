@@ -160,6 +160,7 @@ def _roster(parties: tuple[SheetParty, ...], n_rows: int) -> Roster:
 _sheets: msgspec.msgpack.Decoder[JobSheet] = msgspec.msgpack.Decoder(JobSheet)
 
 
+@lru_cache(maxsize=4)  # in one process all parties read the same
 def read_sheet(encoded: bytes) -> JobSheet:
     """Read a sheet, or raise msgspec's error."""
     return _sheets.decode(encoded)

@@ -8,6 +8,7 @@ import numpy as np
 
 from colonnade.errors import InputError, PolicyRefusedError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.possible import each_once
 from colonnade.kernels.selections import CountedRows
 from colonnade.messages import Reveals
 from colonnade.protocol.memory import (
@@ -165,10 +166,7 @@ def _n_distinct(groups: Sequence[Group]) -> int:
     """Count the rows that are in any sum."""
     if isinstance(groups[0], CountedRows):
         return len(groups[0])
-    rows = [group[0] for group in groups if not isinstance(group, CountedRows)]
-    if len(rows) == 1 and (rows[0][1:] >= rows[0][:-1]).all():
-        return int(np.count_nonzero(rows[0][1:] != rows[0][:-1])) + bool(len(rows[0]))
-    return len(np.unique(np.concatenate(rows)))
+    return len(each_once(np.concatenate([group[0] for group in groups if not isinstance(group, CountedRows)])))
 
 
 def effective_rows(group: Group) -> float:

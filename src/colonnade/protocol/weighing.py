@@ -10,6 +10,7 @@ import numpy as np
 
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.blocks import n_blocks_of
+from colonnade.kernels.possible import first_copies
 from colonnade.kernels.selections import CountedRows
 from colonnade.ledger import SERVER
 from colonnade.messages import Message
@@ -53,7 +54,7 @@ def with_coreset(state: PartyState, data: PartyData) -> PartyState:
     if isinstance(rows, CountedRows):
         steps = _steps_of_all(rows)
     else:
-        low, high = _range(state, np.unique(rows), data)
+        low, high = _range(state, rows[first_copies(rows)], data)
         steps = _steps(low, high, float(high.max(initial=0.0)))
     # Nothing where all weigh the same: a server may have as many rows drawn evenly, as often, as it likes.
     told = (each if any(each) else b"" for each in steps)

@@ -8,7 +8,7 @@ they are. Precision is lost: nothing uses it unasked.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeVar, cast
 
@@ -27,7 +27,6 @@ from colonnade.contracts import (
     Script,
     Solution,
     Task,
-    may_be_logistic,
 )
 from colonnade.coreset import Coreset, Precision, WeightedRows
 from colonnade.errors import UnsupportedError
@@ -189,7 +188,7 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
         *,
         known: bool = False,
     ) -> dict[str, AskColumns]:
-        kind, seeds = kind_of(task), zip(roster.names, _dither_seeds(rng, roster), strict=True)
+        kind, seeds = kind_of(task), zip(roster.names, _dither_seeds(rng, len(roster.cards)), strict=True)
         return {
             party: kind(self.step, seed, most.get(party), known)
             if issubclass(kind, AskWhitenedColumns)
@@ -209,21 +208,26 @@ class CompactCentral(msgspec.Struct, frozen=True, tag_field="kind", tag="compact
     def route(self, task: Task[object], agreed: Agreed) -> Route:
         """Expect one request, with the dither's seed that follows from the sheet."""
         kind = kind_of(task)
-        seeds = _dither_seeds(np.random.default_rng(agreed.seed), agreed.roster)
+        seeds = _agreed_seeds(agreed.seed, len(agreed.roster.cards))
         return Ask(kind, step=self.step, seed=seeds[agreed.place])
 
 
 def kind_of(task: Task[Any]) -> type[AskWhitenedColumns] | type[AskScaledColumns]:
     """Say how columns of this task travel."""
-    if may_be_logistic(task) and isinstance(task, LogisticTask):
+    if isinstance(task, LogisticTask):
         return AskClassColumns
     return AskWhitenedColumns if isinstance(task, LinearTask) else AskScaledColumns
 
 
-def _dither_seeds(rng: np.random.Generator, roster: Roster) -> list[int]:
+@lru_cache(maxsize=4)  # in one process all parties read the same sheet
+def _agreed_seeds(seed: int, n_parties: int) -> tuple[int, ...]:
+    return tuple(_dither_seeds(np.random.default_rng(seed), n_parties))
+
+
+def _dither_seeds(rng: np.random.Generator, n_parties: int) -> list[int]:
     # A stream apart: the task's own draws, folds and starts, are then those of Central.
     (dither_rng,) = rng.spawn(1)
-    seeds: list[int] = dither_rng.integers(2**63, size=len(roster.cards)).tolist()
+    seeds: list[int] = dither_rng.integers(2**63, size=n_parties).tolist()
     return seeds
 
 

@@ -253,7 +253,9 @@ def _answer(state: PartyState, request: AskWhitenedColumns, data: PartyData) -> 
     whitening = whitening_of(data, classes=isinstance(request, AskClassColumns))
     columns = table.take(rows)
     exact, rounded = columns[:, whitening.first], rounded_part(whitening, columns)
-    first = pack_bits(np.isin(np.arange(d), whitening.first).astype(np.uint64), 1)
+    is_first = np.zeros(d, np.uint64)
+    is_first[whitening.first] = 1
+    first = pack_bits(is_first, 1)
 
     def encode(places: Rows, step: float) -> tuple[bytes, bytes]:
         rng = np.random.default_rng(request.seed)

@@ -20,7 +20,6 @@ from colonnade.contracts import (
     Solution,
     Solver,
     Task,
-    may_be_logistic,
 )
 from colonnade.coreset import Coreset, Evidence, Precision, StandardErrors, listed
 from colonnade.errors import InputError
@@ -41,7 +40,6 @@ from colonnade.sampling.selecting import use_counted_rows, use_even_draw, use_ro
 M = TypeVar("M")
 A = TypeVar("A", bound=Model[Any])
 R = TypeVar("R", bound=Report)
-S = TypeVar("S")
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +64,7 @@ def draw(
 ) -> Script[JobResult[None]]:
     """Agree on a coreset for a task, and learn nothing."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    if may_be_logistic(task) and isinstance(task, LogisticTask):
+    if isinstance(task, LogisticTask):
         yield from task.settled(roster, rows_told(task, sampler, roster))
     coreset = yield from sampler.sample(roster, task.score_rule(), sampling_rng(seed), view.row_weights)
     return JobResult(coreset, None, {})
@@ -82,7 +80,7 @@ def learn(
 ) -> Script[JobResult[A]]:
     """Let all parties look at their tables alike, and learn."""
     view = yield from agree_on_view(roster, split, "train", task.scaling)
-    if may_be_logistic(task) and isinstance(task, LogisticTask):
+    if isinstance(task, LogisticTask):
         task = yield from task.settled(roster, rows_told(task, source, roster))
     return (yield from learn_in_view(task, source, solver, view, roster, seed))
 
@@ -116,15 +114,10 @@ def told(task: Task[A], solution: Solution[A], coreset: Coreset, view: JobView, 
     if not solution.later:
         precision = None if solution.precision is None else solution.precision()
         return JobResult(coreset, model, solution.facts, precision, errors=None if errors is None else errors())
-    precision_later = None if solution.precision is None else partial(_found, solution.precision, roster)
-    errors_later = None if errors is None else partial(_found, errors, roster)
+    # After the run nothing of what follows from what parties sent may go wrong unseen either.
+    precision_later = None if solution.precision is None else partial(reading, roster.names, solution.precision)
+    errors_later = None if errors is None else partial(reading, roster.names, errors)
     return JobResult(coreset, model, solution.facts, precision_later, errors=errors_later)
-
-
-def _found(find: Callable[[], S], roster: Roster) -> S:
-    """Find what follows from what parties sent; after the run nothing of it may go wrong unseen either."""
-    with reading(roster.names):
-        return find()
 
 
 def open_commitments(

@@ -1,11 +1,8 @@
 """A party's side of distinct draws, once it has drawn: joins all draws, and tells what its chances follow from."""
 
-from dataclasses import replace
-
-import numpy as np
-
 from colonnade.kernels.arrays import Rows
 from colonnade.kernels.draws import draw_evenly_distinct
+from colonnade.kernels.possible import each_once
 from colonnade.ledger import SERVER
 from colonnade.messages import Message, sendable_floats, sendable_rows
 from colonnade.protocol import checks
@@ -44,10 +41,10 @@ def all_distinct(state: PartyState, request: AskScores, n_draws: int, data: Part
     rng = even_rng(request.even_seed)
     even_factor, even = draw_evenly_distinct(data.table.n_rows, n_even, rng, data.table.row_weights)
     drawn = joined(state, request, data, lambda *_: even)
-    rows = sendable_rows(np.unique(drawn))
+    rows = sendable_rows(each_once(drawn))
     if len(rows) != request.size:
         raise checks.wrong(SERVER, request, f"{request.size} rows, where {len(rows)} were drawn")
-    return rows, with_coreset(replace(state, rows=rows, weighing="distinct", even_factor=even_factor), data)
+    return rows, with_coreset(state.but(rows=rows, weighing="distinct", even_factor=even_factor), data)
 
 
 HANDLERS = (

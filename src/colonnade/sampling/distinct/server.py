@@ -15,6 +15,7 @@ from colonnade.errors import RemoteProtocolError
 from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.draws import chances, draw_evenly_distinct, even_factor, log_of
 from colonnade.kernels.per_row import PerRow
+from colonnade.kernels.possible import each_once
 from colonnade.messages import MAX_MAGNITUDE, Message, sendable_rows
 from colonnade.protocol import checks
 from colonnade.sampling.distinct.messages import AskDistinctCodes, AskDistinctScores, DistinctCodes, DistinctScores
@@ -56,7 +57,7 @@ class Distinct:
                 )
         rng = even_rng(quotas.seeds.shared)
         _, even = draw_evenly_distinct(design.roster.n_rows, quotas.n_even, rng, design.row_weights)
-        return sendable_rows(np.unique(np.concatenate([*(each.rows for each in drawn.values()), even])))
+        return sendable_rows(each_once(np.concatenate([*(each.rows for each in drawn.values()), even])))
 
     def weigh(self, design: Design, draw: Draw) -> Script[Coreset]:
         """Weigh each row by what it counts, over the chance that it is in S."""
