@@ -14,6 +14,8 @@ from functools import cache
 from threading import Lock, current_thread
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
+
 from colonnade.kernels.blocks import Block, Work, n_blocks_of
 
 T = TypeVar("T")
@@ -21,6 +23,8 @@ R = TypeVar("R")
 
 # Blocks in flight for each thread: so that none waits for the others, and no more of them are held than that.
 IN_FLIGHT = 2
+# More than any temporary of the work on a block, most of which are a megabyte.
+ONCE_LET_GO = 1 << 23
 # The first part of the names of threads that work, and of those that read.
 THREADS, READING = "colonnade-blocks", "colonnade-reading"
 
@@ -86,6 +90,7 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
 
     Items are taken one after another by the caller's thread, and no more of them than are in flight.
     """
+    _keep_memory()
     n_threads = 1 if isinstance(items, Sized) and len(items) < 2 else n_cores()
     with one_thread_each():
         # Work that has work done would wait for threads that wait for it.
@@ -93,6 +98,16 @@ def in_threads(work: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
             yield from map(work, items)
         else:
             yield from _in_order(_threads(os.getpid(), n_threads, THREADS), work, items, n_threads * IN_FLIGHT)
+
+
+@cache
+def _keep_memory() -> None:
+    """Have the C library keep what temporaries took for those of the next block, and not give it back to the system.
+
+    Memory taken from the system anew cost a guess of k-means scores five times its arithmetic. Where nobody set it
+    otherwise, glibc keeps twice the largest array that was let go so far: it has to see a larger one, once.
+    """
+    np.empty(ONCE_LET_GO, np.uint8)
 
 
 Steps = Iterable[tuple[T, Sequence[Callable[[], object]]]]

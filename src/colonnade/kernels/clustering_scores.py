@@ -1,11 +1,12 @@
 """Scores of a party's rows for k-means clustering, from its own centres (Algorithm 3, lines 3 to 11)."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.arrays import Floats
 from colonnade.kernels.blocks import Block, RowBlocks
 from colonnade.kernels.kmeans import Centers, made_ready
 from colonnade.kernels.per_row import KEPT_ROWS, PerRow, numbers_from, numbers_in
@@ -58,7 +59,7 @@ def clustering_scores(rows: RowBlocks, centers: Floats) -> PerRow:
     return scores if rows.row_weights is None else scores.changed(partial(_weighted, rows.row_weights))
 
 
-Assigned = tuple[npt.NDArray[np.int32], Floats]
+Assigned = tuple[npt.NDArray[np.unsignedinteger[Any]], Floats]
 
 
 def _assigned(centers: Centers, kept: bool, block: Block) -> tuple[Floats, Assigned | None]:
@@ -67,17 +68,16 @@ def _assigned(centers: Centers, kept: bool, block: Block) -> tuple[Floats, Assig
     weighted = squared if block.weights is None else block.weights * squared
     k = centers.columns.shape[1]
     sums = np.array([np.bincount(labels, each, k) for each in (block.weights, weighted)], np.float64)
-    return sums, (labels.astype(np.int32), squared) if kept else None
+    return sums, (labels.astype(np.min_scalar_type(k)), squared) if kept else None
 
 
 def _scores(
-    labels: Rows | npt.NDArray[np.int32], squared: Floats, per_square: Floats | float, shared: Floats
+    labels: npt.NDArray[np.integer[Any]], squared: Floats, per_square: Floats | float, shared: Floats
 ) -> Floats:
-    """Score rows; what their squares count for is one number for all clusters, or one for each."""
-    factors = per_square if isinstance(per_square, float) else np.take(per_square, labels, mode="clip")
-    scores = np.take(shared, labels, mode="clip")
-    scores += squared * factors
-    return scores
+    """Make scores of rows' squares, in place; these count for one number in all clusters, or for one in each."""
+    squared *= per_square if isinstance(per_square, float) else np.take(per_square, labels, mode="clip")
+    squared += np.take(shared, labels, mode="clip")
+    return squared
 
 
 def _scores_again(centers: Centers, per_square: Floats | float, shared: Floats, block: Block) -> Floats:

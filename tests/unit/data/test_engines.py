@@ -1,6 +1,9 @@
 """A party's own work on threads: blocks in order, the same bits as without, and nothing left behind."""
 
 import os
+import platform
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -151,3 +154,27 @@ def test_work_inside_work() -> None:
         return sum(inner.map(len_of))
 
     assert list(table().map(outer)) == [3 * BLOCK_ROWS] * 10
+
+
+FAULTS = """
+import resource
+import numpy as np
+from colonnade.data.engines import in_threads
+
+def faults(n_items):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    list(in_threads(lambda _: len([np.ones(1 << 17) for _ in range(6)]), range(n_items)))
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+faults(20)
+print(faults(100))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries keep memory by rules of their own")
+def test_memory_of_temporaries_is_not_taken_anew_for_each_block() -> None:
+    """Six megabytes a block are 1,500 pages: a process that lets them go and takes them again has that many faults."""
+    command = [sys.executable, "-c", FAULTS]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    found = subprocess.run(command, capture_output=True, text=True, check=True, env=plain)
+    assert int(found.stdout) < 5_000
