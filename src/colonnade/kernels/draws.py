@@ -30,8 +30,8 @@ MOST_EXPONENT = 1023
 # Rows that share fewer steps than a total of so many bits has are laid out anew, by themselves.
 COARSE_BITS = 52
 # Classes of rows of similar score: four from each power of 2 to the next, by two bits of a float's fraction. With one
-# the excess was 11 % above that of sorted scores on soils, with two 4 %, with four 1 %; finer ones gain little there, and
-# lose where neighbours in the table are alike (benchmarks/strata.py).
+# the excess was 11 % above that of sorted scores on soils, with two 4 %, with four 1 %; finer ones gain little there,
+# and lose where neighbours in the table are alike (benchmarks/strata.py).
 N_CLASSES, FRACTION_BITS = 256, 50
 # Of so many rows it is kept where each lies on the line, 12 MB of it; of more it is found again, block by block.
 KEPT_PLACES = 1 << 20
