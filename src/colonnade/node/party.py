@@ -85,12 +85,12 @@ def serve_party(path: str | PathLike[str], *, once: bool = False, say: Say = say
 @contextmanager
 def opened_desk(file: PartyFile, say: Say) -> Iterator[tuple[PartyDesk, EventLog, Revoked]]:
     """Read a party's data, rebuild the runs it was in the middle of, and hold its state folder."""
-    if file.predictions is not None:  # that they have no place is said before all of them have come
-        check_ending(Path(file.predictions))
-        check_file(Path(file.predictions))
     with ExitStack() as closing:
         folder = StateFolder(Path(file.state))
         closing.callback(folder.release)
+        if file.predictions is not None:  # that they have no place is said before all of them have come
+            check_ending(Path(file.predictions))
+            check_file(Path(file.predictions))
 
         def tell(words: str) -> None:
             say(words)

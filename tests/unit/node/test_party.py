@@ -76,6 +76,13 @@ def test_an_owner_is_told_at_the_start_that_predictions_have_no_place(
         cn.serve_party(path, once=True, say=lambda _: None)
 
 
+def test_predictions_may_lie_in_a_state_folder_that_is_still_to_be_made(tmp_path: Path) -> None:
+    trial = Trial(tmp_path, [])
+    path = write_party_file(tmp_path, "bank", trial.port, state="new", predictions="new/out.csv", wait_seconds=0.2)
+    with pytest.raises(cn.PartyUnreachableError):
+        cn.serve_party(path, once=True, say=lambda _: None)
+
+
 def test_an_owner_is_told_how_a_file_was_read(tmp_path: Path) -> None:
     trial, said = Trial(tmp_path, []), list[str]()
     content = (tmp_path / "bank.csv").read_text()
