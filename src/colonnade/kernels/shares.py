@@ -11,8 +11,9 @@ the result does not depend on E.
 
 A number is high 2^-31 + low 2^-51 with whole high and low, and a product is high high' 2^-62 + (high low' + low high')
 2^-82. What low low' would add is left out: 2^-64 at most for each row, and so little only where columns are nearly
-alike. So products of unit columns come out to a float64's last digits, and of millions of rows nearly. Of more than
-2^22 rows low limbs have fewer bits, so that sums fit 64 bits: that costs less than what is left out.
+alike. What rounding to steps of 2^-51 takes off a number is as small, but of a column with few distinct values it is
+the same in every row, and adds up. So products of unit columns come out to a float64's last digits, and of many rows
+nearly. Of more than 2^22 rows low limbs have fewer bits, so that sums fit 64 bits.
 """
 
 import numpy as np
@@ -35,8 +36,12 @@ def low_bits(n_rows: int) -> int:
 
 
 def rounding(n_rows: int) -> float:
-    """Say by how much a product of columns of norm 1 may be off, a float64's rounding apart."""
-    return float(np.ldexp(n_rows, -2 * HIGH_BITS - 2))
+    """Say by how much a product of columns of norm 1 may be off, a float64's rounding apart.
+
+    Half a step in each row of either column: all of one sign, these are sqrt(m) steps. And low limbs' own products.
+    """
+    of_steps = np.ldexp(np.sqrt(n_rows), -HIGH_BITS - low_bits(n_rows))
+    return float(of_steps + np.ldexp(n_rows, -2 * HIGH_BITS - 2))
 
 
 def to_limbs(numbers: Floats, bits: int = LOW_BITS) -> Words:

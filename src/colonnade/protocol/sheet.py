@@ -302,14 +302,14 @@ BRANCHING = Handler(TakeBranch, _answer_branch, after=None, then=GREETED)
 
 def _read(request: OpenJob, data: PartyData) -> tuple[JobSheet, str | None]:
     """Read a sheet that the server signed, and that has this party as it is; and how its columns are prepared."""
+    if len(request.sheet) > MAX_SHEET_BYTES:
+        raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
     identity = data.known()
     if not identity.is_signed(SERVER, sheet_statement(request.sheet), request.signature):
         raise InputError(
             "it was sent a job sheet that the server its owner pinned did not sign, or whose pin its owner revoked. "
             "Compare the line of the server in pins.toml with that of the server's own pins.toml, by telephone."
         )
-    if len(request.sheet) > MAX_SHEET_BYTES:
-        raise checks.wrong(SERVER, request, f"a job sheet of {len(request.sheet):,} bytes")
     try:
         sheet = request.read()
     except (msgspec.MsgspecError, RecursionError) as error:

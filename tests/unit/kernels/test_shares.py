@@ -51,7 +51,15 @@ def test_columns_that_are_alike_have_products_within_what_is_left_out(n_rows: in
     column = unit_columns(np.random.default_rng(0), n_rows, 1)
     found = from_limbs(limb_products(to_limbs(column), to_limbs(column)))[0, 0]
     assert abs(found - 1) < rounding(n_rows)
-    assert abs(found - 1) > rounding(n_rows) / 8, "it is that, and not rounding"
+    assert abs(found - 1) > n_rows * 2.0**-67, "it is that, and not a float64's rounding"
+
+
+@pytest.mark.parametrize("n_rows", [2000, 20_000, 65_434, 3_000_000, 4_201_686])
+def test_columns_of_one_size_are_rounded_alike_in_every_row(n_rows: int) -> None:
+    column, bits = np.full((n_rows, 1), n_rows**-0.5), low_bits(n_rows)
+    limbs = to_limbs(column, bits)
+    off = abs(from_limbs(limb_products(limbs, limbs), bits)[0, 0] - 1)
+    assert rounding(n_rows) / 100 < off < rounding(n_rows), "steps add up: what low limbs leave out is not all"
 
 
 @pytest.mark.parametrize("bits", [11, 19, LOW_BITS])

@@ -189,6 +189,20 @@ def test_a_party_without_an_identity_says_so() -> None:
 SOLVERS_OF_ALL = (cn.Central(), cn.SecureGram())
 
 
+def test_a_mark_that_two_parties_have_counts_once() -> None:
+    """Its numbers are of one size, so that each is rounded alike, and what that takes off adds up."""
+    rng, n_rows = np.random.default_rng(0), 65_434
+    mark, other = rng.permutation(np.repeat([-1.0, 1.0], n_rows // 2)), rng.normal(size=n_rows)
+    label = mark + other + rng.normal(size=n_rows)
+    federation = cn.Federation(cn.split_columns(np.column_stack([mark, mark, other]), label, [1, 1, 1]))
+    runs = [federation.fit(cn.Regression(), sampler=cn.AllRows(), solver=each) for each in SOLVERS_OF_ALL]
+    found = [run.errors for run in runs]
+    assert found[0] is not None
+    assert found[1] is not None
+    assert found[1].dependent == found[0].dependent
+    np.testing.assert_allclose(runs[1].model.coef_, runs[0].model.coef_, rtol=1e-9)
+
+
 @pytest.mark.slow
 def test_a_column_that_two_parties_have_counts_once_however_many_rows_there_are() -> None:
     """Of millions of rows, what limbs leave out is more than a float64's rounding: the two look nearly alike."""

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from colonnade.contracts import Roster, Script
+from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
+from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.masks import Words
 from colonnade.kernels.selections import CountedRows
 from colonnade.kernels.shares import LIMBS, packed_size, rounding
+from colonnade.messages import MAX_NUMBERS
 from colonnade.privacy.pair_keys import LostKey, compare, exchange_keys, until_kept
 from colonnade.protocol import checks
 from colonnade.solvers.gram.moments import GramMoments, summary
@@ -39,11 +42,23 @@ class _Held:
 def gram_in_windows(roster: Roster, rows: CountedRows) -> Script[list[Summary]]:
     """Learn the moments of all rows that count, and nothing of single ones: features as in the roster, label last."""
     columns = columns_of(roster)
+    _check_width(columns)
     question = WindowsQuestion(rows, tuple(columns[party] for party in sorted(columns)))
     replies, products = yield from until_kept(lambda: _attempt(roster, question))
     moments = {party: GramMoments(reply.means[0], reply.factors) for party, reply in replies.items()}
     rounded = max(DEPENDENT, rounding(len(rows)))
     return [summary(roster, moments, products, rows.weight, rows.largest_weight, rounded)]
+
+
+def _check_width(columns: Mapping[str, int]) -> None:
+    """Require no more columns than a window and all products can be held of: what a party says it has is its word."""
+    n_all, widest = sum(columns.values()), max(columns, key=columns.__getitem__)
+    most = MAX_NUMBERS // LIMBS // BLOCK_ROWS
+    if n_all > most:
+        raise InputError(
+            f"SecureGram shares so many rows of {most:,} columns of all parties at most, and these are {n_all:,}: "
+            f"{widest!r} has {columns[widest]:,}. Draw a coreset, or use fewer columns."
+        )
 
 
 def _attempt(roster: Roster, question: WindowsQuestion) -> Script[tuple[Mapping[str, GramShares], Floats] | LostKey]:

@@ -12,13 +12,14 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
-from colonnade.contracts import Agreed
+from colonnade.contracts import Agreed, PartyCard, Roster
 from colonnade.data import large_files
 from colonnade.data.streamed_tables import StreamedTable
 from colonnade.kernels import selections
 from colonnade.kernels.arrays import Floats
 from colonnade.kernels.block_basis import all_directions, block_basis
 from colonnade.kernels.blocks import BLOCK_ROWS, n_blocks_of
+from colonnade.kernels.selections import CountedRows
 from colonnade.kernels.shares import LOW_BITS, from_limbs, limb_products, to_limbs
 from colonnade.messages import Message, sendable_floats
 from colonnade.privacy.identities import identities_here
@@ -400,6 +401,13 @@ def test_windows_of_few_rows_or_of_drawn_ones_are_refused(monkeypatch: pytest.Mo
     those = federation(wire)
     with pytest.raises(cn.ColonnadeError, match=rf"windows of {N:,} rows, which are shared at once"):
         play(those, learn(RIDGE, ALL, GRAM, None, those.roster, 1))
+
+
+def test_a_party_that_says_it_has_a_million_columns_is_named_before_room_is_made_for_them() -> None:
+    cards = [PartyCard(name, 5_000_000, names, None) for name, names in (("a", ("x",)), ("b", ("x",) * 1_000_000))]
+    rows = CountedRows(5_000_000)
+    with pytest.raises(cn.InputError, match=r"4,095 columns .* these are 1,000,001: 'b' has 1,000,000\."):
+        next(windows_server.gram_in_windows(Roster(tuple(cards)), rows))
 
 
 def test_another_question_in_the_same_run_is_refused() -> None:
