@@ -73,7 +73,7 @@ def relaying(change: Callable[[list[bytes], list[Any]], tuple[list[bytes], list[
     def changed(request: Any) -> Any:
         if not isinstance(request, AskMaskedScores):
             return request
-        keys, signed = change(split_keys(request.keys.keys), [*request.keys.signed])
+        keys, signed = change([*split_keys(request.keys.keys)], [*request.keys.signed])
         return msgspec.structs.replace(request, keys=CircleKeys(b"".join(keys), tuple(signed)))
 
     return changed

@@ -125,7 +125,7 @@ class PhaseKeys:
     kept: object | None = field(default=None, repr=False)
 
     @cached_property
-    def keys(self) -> list[bytes]:
+    def keys(self) -> tuple[bytes, ...]:
         """The public keys, in the order of the parties' names."""
         return split_keys(self.relayed)
 

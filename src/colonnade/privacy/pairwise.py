@@ -1,6 +1,7 @@
 """Masks between pairs of parties: a party's secret of one sum, and whether what is relayed was signed."""
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -101,9 +102,10 @@ def check_circle(identity: Identity, circle: Sequence[int], relayed: CircleKeys,
     _check_different(keys)
 
 
-def split_keys(keys: bytes) -> list[bytes]:
+@lru_cache(maxsize=4)  # in one process all parties are relayed the same
+def split_keys(keys: bytes) -> tuple[bytes, ...]:
     """Take public keys apart that stand one after another."""
-    return [keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES)]
+    return tuple([keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES)])
 
 
 def _check_number(identity: Identity, count: int) -> None:

@@ -1,7 +1,7 @@
 """The few primitives that are used, all from the package `cryptography`, which is loaded only when one is called.
 
-X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, in Galois/counter mode to encrypt,
-block by block to give hashes other names.
+X25519 for key agreement, HKDF-SHA-256 to derive, AES-256 in counter mode to stretch, in Galois/counter mode to encrypt
+and to stretch what is read from its beginning on, block by block to give hashes other names.
 Ed25519, to sign, is in `identities`.
 """
 
@@ -82,12 +82,14 @@ def _any_pair() -> KeyPair:
 
 
 def mask_words(agreed: bytes, context: bytes, count: int) -> Words:
-    """Stretch an agreed secret to uniform words: HKDF gives an AES key and a first counter, AES the stream.
+    """Stretch an agreed secret to uniform words: HKDF gives an AES key, with which zeros are encrypted.
 
-    Another context, what the mask is for, gives an unrelated mask.
+    Another context, what the mask is for, gives an unrelated mask. Galois/counter mode is the quicker, as in
+    `ManyWords.pieces`, and of a hundred parties each makes many short masks; its tag is left out.
     """
-    derived = derive(agreed, context, _AES_KEY + _AES_BLOCK)
-    return _stream(derived[:_AES_KEY], derived[_AES_KEY:], count * WORD_BYTES)
+    key = derive(agreed, context, _AES_KEY)
+    encrypted = _loaded().AESGCM(key).encrypt(_NONCE, _zeros(count * WORD_BYTES), None)
+    return np.frombuffer(encrypted, "<u8", count).astype(np.uint64, copy=False)
 
 
 class ManyWords:
@@ -133,19 +135,26 @@ class ManyWords:
 
 def _stream(key: bytes, start: bytes, count: int) -> Words:
     """Let AES count on from a first counter, to so many bytes."""
-    parts, zeros = _loaded(), _ZEROS[:count] if count <= len(_ZEROS) else bytes(count)
-    return _words(parts.Cipher(parts.AES256(key), parts.CTR(start)).encryptor().update(zeros))
+    parts = _loaded()
+    return _words(parts.Cipher(parts.AES256(key), parts.CTR(start)).encryptor().update(_zeros(count)))
+
+
+def _zeros(count: int) -> "bytes | memoryview":
+    return _ZEROS[:count] if count <= len(_ZEROS) else bytes(count)
 
 
 @cache  # a hundred parties make thousands of masks, and to import what is loaded takes as long as to make one
 def _loaded() -> SimpleNamespace:
     from cryptography.hazmat.primitives.ciphers import Cipher
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-    from cryptography.hazmat.primitives.ciphers.modes import CTR, GCM
+    from cryptography.hazmat.primitives.ciphers.modes import CTR, ECB, GCM
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-    return SimpleNamespace(Cipher=Cipher, AES256=AES256, CTR=CTR, GCM=GCM, SHA256=SHA256, HKDF=HKDF)
+    return SimpleNamespace(
+        Cipher=Cipher, AESGCM=AESGCM, AES256=AES256, CTR=CTR, ECB=ECB, GCM=GCM, SHA256=SHA256, HKDF=HKDF
+    )
 
 
 def _words(stretched: bytes) -> Words:
@@ -154,11 +163,9 @@ def _words(stretched: bytes) -> Words:
 
 def scrambled(secret: bytes, blocks: bytes) -> bytes:
     """Encrypt blocks of 16 bytes, each by itself (AES-256): those that are equal stay equal, and tell nothing else."""
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import AES256
-    from cryptography.hazmat.primitives.ciphers.modes import ECB
-
-    return Cipher(AES256(secret), ECB()).encryptor().update(blocks)  # noqa: S305  # equal blocks are to be found
+    parts = _loaded()
+    encrypted: bytes = parts.Cipher(parts.AES256(secret), parts.ECB()).encryptor().update(blocks)
+    return encrypted
 
 
 def derive(secret: bytes, context: bytes, count: int) -> bytes:
@@ -173,17 +180,16 @@ def encrypt(agreed: bytes, context: bytes, text: bytes) -> bytes:
 
     The context says what the text is, from whom and to whom: it must never be the same for two texts. Adds 16 bytes.
     """
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-    return AESGCM(derive(agreed, context, _AES_KEY)).encrypt(_NONCE, text, context)
+    encrypted: bytes = _loaded().AESGCM(derive(agreed, context, _AES_KEY)).encrypt(_NONCE, text, context)
+    return encrypted
 
 
 def decrypt(agreed: bytes, context: bytes, encrypted: bytes) -> bytes | None:
     """Read what `encrypt` wrote; None where it was changed, or made by somebody else or for something else."""
     from cryptography.exceptions import InvalidTag
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     try:
-        return AESGCM(derive(agreed, context, _AES_KEY)).decrypt(_NONCE, encrypted, context)
+        text: bytes = _loaded().AESGCM(derive(agreed, context, _AES_KEY)).decrypt(_NONCE, encrypted, context)
     except (InvalidTag, ValueError):
         return None
+    return text

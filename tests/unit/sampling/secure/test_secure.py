@@ -265,7 +265,7 @@ def swap(change: Callable[[AskMaskedScores], AskMaskedScores], victim: str = "pa
 
 
 def with_key(request: AskMaskedScores, index: int, key: bytes) -> AskMaskedScores:
-    keys = split_keys(request.keys.keys)
+    keys = [*split_keys(request.keys.keys)]
     keys[index] = key
     return msgspec.structs.replace(request, keys=CircleKeys(b"".join(keys), request.keys.signed))
 

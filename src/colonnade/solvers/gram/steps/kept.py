@@ -32,7 +32,7 @@ class StepsKept:
 
     Parameters
     ----------
-    keys, circle : list of bytes, tuple of int
+    keys, circle : tuple of bytes, tuple of int
         All parties', and the places of those that it shares secrets with.
     seed : bytes
         All parties', of which shares are made.
@@ -48,7 +48,7 @@ class StepsKept:
 
     question: GramQuestion
     secret: Secret
-    keys: list[bytes]
+    keys: tuple[bytes, ...]
     circle: tuple[int, ...]
     transcript: bytes
     seed: bytes

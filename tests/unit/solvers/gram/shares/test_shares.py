@@ -108,7 +108,7 @@ def test_a_server_that_puts_its_own_key_between_is_caught() -> None:
     mallory = KeyPair(b"m" * 32).public
 
     def swap(request: Any, place: int) -> Any:
-        keys = split_keys(request.keys.keys)
+        keys = [*split_keys(request.keys.keys)]
         keys[place] = mallory
         return msgspec.structs.replace(request, keys=CircleKeys(b"".join(keys), request.keys.signed))
 
