@@ -11,7 +11,7 @@ from colonnade.protocol.session import GREETED, NEW, Handler, PartyData, PartySt
 
 # Hello never changes, and a card only by more fields at its end, so that ends of different versions can still tell each
 # other so.
-WIRE_VERSION = 3
+WIRE_VERSION = 4
 MAX_ROWS = 1 << 40
 BY_KEY = "let them be matched by key: align = 'curve', 'aided' or 'clear'"
 
