@@ -62,6 +62,10 @@ def its_process(_: Block) -> int:
     return os.getpid()
 
 
+def its_number(block: Block) -> int:
+    return block.number
+
+
 def failing(block: Block) -> None:
     raise ZeroDivisionError(f"in block {block.number}")
 

@@ -86,16 +86,18 @@ def check_destination(path: AnyPath, layout: Layout) -> Folder:
 
 def check_file(path: Path) -> None:
     """Require a place where a file may be put, or a pipe; what is there stays as it is."""
-    folder = path.resolve().parent
-    if path.is_dir() or not folder.is_dir():
+    try:
+        folder = path.resolve().parent
+        has_place = folder.is_dir() and not path.is_dir()
+        if has_place and (path.is_file() or not path.exists()):
+            tempfile.TemporaryFile(dir=folder).close()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise InputError(f"Nothing can be written to {path}: {reason}. Choose another file.") from error
+    if not has_place:
         raise InputError(
             f"Nothing can be written to {path}: it is a folder, or its folder does not exist. Choose another file."
         )
-    try:
-        if path.is_file() or not path.exists():
-            tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise InputError(f"Nothing can be written to {path}: {error.strerror}. Choose another file.") from error
 
 
 def _is_ours(folder: Path, layout: Layout) -> bool:

@@ -106,6 +106,12 @@ def test_a_file_or_pipe_may_be_written_where_its_folder_allows_it(
         storage.check_file(tmp_path / "new.csv")
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "nul\0byte"])
+def test_no_file_has_such_a_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match=r"^Nothing can be written to .*: .*\w\. Choose another file"):
+        storage.check_file(tmp_path / name)
+
+
 def test_where_the_last_step_fails_the_old_folder_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = storage.write_folder(tmp_path / "box", BOX, FILES)
     rename = Path.rename

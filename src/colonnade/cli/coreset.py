@@ -7,6 +7,7 @@ from colonnade.cli.job import (
     OutOption,
     SplitOption,
     SpotCheckOption,
+    check_is_no_input,
     read_job,
     with_split,
 )
@@ -30,6 +31,7 @@ def command(
     """
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
     check_spot_check(job.sampler, spot_check)
+    check_is_no_input(out, job, job_file)
     if out is not None:
         check_destination(out)  # before the work, not after it
     with round_progress() as on_round:

@@ -12,6 +12,7 @@ from colonnade.cli.job import (
     OutOption,
     SplitOption,
     SpotCheckOption,
+    check_is_no_input,
     read_job,
     with_split,
 )
@@ -61,6 +62,7 @@ def command(
     Example: colonnade fit examples/bank/job.toml --test-fraction 0.2 --out run
     """
     job = with_split(read_job(job_file, seed), test_fraction, split_by)
+    check_is_no_input(out, job, job_file)
     if out is not None:
         check_destination(out)  # before the work, not after it
     if sum(given is not None for given in (plan, budget, target)) > 1:

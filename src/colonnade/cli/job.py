@@ -121,15 +121,23 @@ def with_split(job: Job, fraction: float | None, split_by: str | None) -> Job:
     return msgspec.structs.replace(job, party=parties, split=SplitBy(entry.name))
 
 
-def check_out(out: Path | None, job: Job, job_file: Path) -> None:
-    """Require, before anything is sent, a file to write to, if there is one, that is no part of what the job reads."""
+def check_is_no_input(out: Path | None, job: Job, job_file: Path) -> None:
+    """Require a place to write to, if there is one, that is no part of what the job reads: it would spoil a table."""
     if out is None:
         return
     inputs = [job_file, *(job_file.parent / each.file for each in job.party if each.file is not None)]
     place = out.resolve()
     if not {place, *place.parents}.isdisjoint(each.resolve() for each in inputs):
-        raise InputError(f"{out} is a file that the job reads, or lies in a folder that it reads. Choose another file.")
-    check_file(out)
+        raise InputError(
+            f"{out} is a file that the job reads, or lies in a folder that it reads. Choose another place."
+        )
+
+
+def check_out(out: Path | None, job: Job, job_file: Path) -> None:
+    """Require, before anything is sent, a file that can be written, if there is one, and is no part of the inputs."""
+    check_is_no_input(out, job, job_file)
+    if out is not None:
+        check_file(out)
 
 
 def _advice(problem: str) -> str | None:

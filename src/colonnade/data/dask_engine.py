@@ -320,7 +320,8 @@ class _Cluster:
         if came := threads.keys() - asked:
             self._ask(list(came))
             asked |= came
-        return sum(threads.values())
+        n_threads: int = sum(threads.values())
+        return max(1, n_threads)  # the only process may just be starting again
 
     def submit(self, function: Callable[..., object], *arguments: object) -> Any:
         """Have a function called by one of the processes; by another one, where that is lost."""

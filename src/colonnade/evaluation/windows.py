@@ -54,14 +54,6 @@ def made_of_window(state: PartyState, window: Window, data: PartyData, work: OfR
     return _of_blocks(data, work, window)
 
 
-def of_selected(state: PartyState, data: PartyData, work: OfRows[Number]) -> npt.NDArray[Number]:
-    """Give what `work` makes of all selected rows."""
-    rows = state.selection()
-    if not isinstance(rows, CountedRows):
-        return work(data.table.take(rows))
-    return _of_blocks(data, work, Window(0, rows.n_rows, 1))
-
-
 def _of_blocks(data: PartyData, work: OfRows[Number], window: Window) -> npt.NDArray[Number]:
     """Put what is made of blocks into one array as it comes, while it is in the cache; of one block, as it is."""
     found: npt.NDArray[Number] | None = None

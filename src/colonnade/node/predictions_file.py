@@ -32,7 +32,7 @@ def has_ending(path: Path) -> bool:
 def check_ending(path: Path) -> None:
     """Require such a name of a file that others are to read."""
     if not has_ending(path):
-        raise InputError("the file for predictions must end in .csv or .parquet.")
+        raise InputError(f"The file for predictions, {path}, must end in .csv or .parquet. Name another one.")
 
 
 def write_predictions(path: Path, delivery: Delivery) -> None:

@@ -433,6 +433,18 @@ def test_what_a_job_reads_is_not_written_over(job: Callable[..., str], tmp_path:
         assert file.read_bytes() == before
 
 
+@pytest.mark.parametrize("command", ["fit", "coreset"])
+def test_no_run_is_saved_among_files_of_a_table(job: Callable[..., str], tmp_path: Path, command: str) -> None:
+    """The folder could not be read as a table any more."""
+    shop = tmp_path / "bank" / "shop"
+    path = job("shop.csv", "shop")
+    shop.mkdir()
+    done = run(command, path, "--out", str(shop / "runs" / "first"))
+    assert (done.returncode, done.stdout) == (3, ""), done.stderr
+    assert "lies in a folder that it reads. Choose another place" in done.stderr
+    assert not [*shop.iterdir()]
+
+
 @pytest.mark.parametrize(
     ("out", "also", "told"),
     [

@@ -130,6 +130,19 @@ def test_two_processes_give_the_bits_of_threads_and_of_a_table_in_memory(
     assert wanted == threads == found
 
 
+def test_a_pass_that_begins_while_the_only_process_starts_again_leaves_no_block_out(
+    table: StreamedTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the wait for a process and the count of threads it can be lost; it once was a pass over no blocks."""
+    wanted = list(table.map(dask_trial.its_number))
+    (line,) = dask_engine._Cluster._lines.values()
+    monkeypatch.setattr(line, "nthreads", dict)
+    assert list(table.map(dask_trial.its_number)) == wanted == [*range(7)]
+    gone = "tls://127.0.0.1:9"
+    monkeypatch.setattr(line, "nthreads", lambda: {gone: 1})
+    assert list(table.map(dask_trial.its_number)) == wanted
+
+
 def test_rows_are_prepared_where_they_are_worked_on(tmp_path: Path, values: Any, cluster: Any) -> None:
     """By what the party learned: the same bits from processes, threads and memory."""
     columns = {"a": np.where(values[:, 0] > 3, np.nan, values[:, 0]), "y": values[:, 3]}

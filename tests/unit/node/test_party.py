@@ -63,7 +63,7 @@ def test_an_owner_is_told_that_no_sum_is_over_enough_rows(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("predictions", "told"),
     [
-        ("out.txt", "must end in .csv or .parquet"),
+        ("out.txt", r"/out.txt, must end in .csv or .parquet. Name another one"),
         ("missing/out.csv", "Nothing can be written to .*/missing/out.csv: it is a folder, or its folder does not"),
     ],
 )

@@ -39,11 +39,10 @@ class _Party:
 
     def __init__(self, table: Table, coreset: Coreset, opening: OpenSaga) -> None:
         learning = open_learning(table, coreset.rows, opening)
-        values = table.take(learning.rows)
-        n_features = len(table.feature_names)
+        values = learning.values[learning.order]
         self.learning: SagaLearning = learning
-        self.columns = learning.columns(values[:, :n_features])
-        self.labels: Floats | None = None if table.label_name is None else values[:, n_features]
+        self.columns = learning.columns(values)
+        self.labels: Floats | None = None if table.label_name is None else values[:, -1]
 
     def products(self, part: slice) -> Floats:
         products: Floats = self.columns[part] @ self.learning.coef

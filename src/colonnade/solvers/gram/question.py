@@ -9,6 +9,7 @@ from colonnade.contracts import Roster
 from colonnade.coreset import Coreset
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats, Rows
+from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.folds import FOLDS, deal_folds
 from colonnade.kernels.masks import WORD_BYTES, Ring
 from colonnade.kernels.shares import HIGH_BITS, LIMBS, LOW_BITS, low_bits
@@ -19,6 +20,8 @@ from colonnade.signing import digest
 RING = Ring(WORD_BYTES, HIGH_BITS + LOW_BITS)
 # Of more rows than these, all that count are shared in windows, where a task lets them be.
 AT_ONCE = 1 << 22
+# Of so many columns of all parties one block is a window that fits a message, and all products fit one, too.
+MOST_IN_WINDOWS = MAX_NUMBERS // LIMBS // BLOCK_ROWS
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,6 +54,8 @@ class LloydLearning:
 
     Parameters
     ----------
+    features : ndarray of float64, shape (m, d)
+        The coreset's rows, which are read once.
     weights : ndarray of float64, shape (m,)
         The rows'.
     n_tries, n_clusters, n_columns : int
@@ -72,6 +74,7 @@ class LloydLearning:
         Digests of all that was asked, and of all that was answered.
     """
 
+    features: Floats
     weights: Floats
     n_tries: int
     n_clusters: int
@@ -102,7 +105,8 @@ def _answer_open(state: PartyState, request: OpenLloyd, data: PartyData) -> tupl
     state = require_same_question(state, request, digest(seen_rows(state, data), request.question()))
     transcript = opening_transcript(identity_of(data).parties, view_digest(state, data), request)
     magnitude = magnitude_of(np.array([data.once(_largest_distance)]))
-    learning = LloydLearning(weights, request.n_tries, request.n_clusters, request.n_columns, magnitude, transcript)
+    sizes = request.n_tries, request.n_clusters, request.n_columns
+    learning = LloydLearning(_features(state, data), weights, *sizes, magnitude, transcript)
     told = None if kept.secret is None else magnitude
     return replace(state, secret=kept, learning=learning), LloydOpened(told)
 
@@ -158,8 +162,8 @@ def _answer_try(state: PartyState, request: TryCenters, data: PartyData) -> tupl
         raise checks.wrong(SERVER, request, f"the magnitude {request.magnitude}")
     state = require_same_question(state, request, wire_bytes(request), learning.n_asked)
     learning = replace(learning, magnitude=request.magnitude, tried=(*learning.tried, request.places))
-    features = _features(state, data)
-    return _masked(state, request, learning, squared_distances(features, features[request.places]), data)
+    distances = squared_distances(learning.features, learning.features[request.places])
+    return _masked(state, request, learning, distances, data)
 
 
 def _check_places(request: Message, places: Rows, learning: LloydLearning) -> None:
@@ -179,7 +183,7 @@ def _answer_move(state: PartyState, request: MoveCenters, data: PartyData) -> tu
     if data.policy.least_rows > 1:
         d = len(data.table.feature_names)
         check_hidden(data, CLUSTER, groups, d, d * len(groups), least=1)
-    features = _features(state, data)
+    features = learning.features
     if (old := learning.centers) is None:
         old = features[_starts(request, learning)]
     elif request.starts is not None:

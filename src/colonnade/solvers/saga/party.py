@@ -41,8 +41,10 @@ class SagaLearning:
 
     Parameters
     ----------
-    rows : ndarray of int64, shape (m,)
-        The coreset's rows, shuffled.
+    values : ndarray of float64, shape (m, d) or (m, d + 1)
+        The coreset's rows, the label last: they are read once, since a step takes a few of them from all over a file.
+    order : ndarray of int64, shape (m,)
+        Their places, shuffled.
     n_blocks : int
         Into how many blocks they are dealt.
     shift, unit : ndarray of float64, shape (d,)
@@ -63,7 +65,8 @@ class SagaLearning:
         The block whose changes are awaited.
     """
 
-    rows: Rows
+    values: Floats
+    order: Rows
     n_blocks: int
     shift: Floats
     unit: Floats
@@ -81,26 +84,26 @@ class SagaLearning:
     def __repr__(self) -> str:
         return "SagaLearning(not shown)"
 
-    def block_rows(self, block: int | None) -> Rows:
-        """Give the row ids of a block, none of none."""
-        return self.rows[:0] if block is None else self.rows[self.places(block)]
+    def block_rows(self, block: int | None) -> Floats:
+        """Give the rows of a block, none of none."""
+        return self.values[self.order[:0] if block is None else self.order[self.places(block)]]
 
     def places(self, block: int) -> slice:
         """Give the places of a block's rows."""
-        return block_bounds(len(self.rows), self.n_blocks, block)
+        return block_bounds(len(self.order), self.n_blocks, block)
 
-    def columns(self, features: Floats) -> Floats:
-        """Put features into the units of the coordinates, shape (b, d or d + 1)."""
-        columns = (features - self.shift) / self.unit
+    def columns(self, rows: Floats) -> Floats:
+        """Put rows' features into the units of the coordinates, shape (b, d or d + 1)."""
+        columns = (rows[:, : len(self.unit)] - self.shift) / self.unit
         return np.column_stack([columns, np.ones(len(columns))]) if self._has_intercept else columns
 
-    def stepped(self, table: Table, request: Step) -> "SagaLearning":
+    def stepped(self, request: Step) -> "SagaLearning":
         """Take the step that the pending block's changes call for."""
         rows = self.block_rows(self.pending)
         changes = _changes(request, len(rows))
         if self.pending is None or self.step_size is None:
             return self
-        columns = self.columns(_features(table, rows))
+        columns = self.columns(rows)
         with np.errstate(over="ignore", invalid="ignore"):  # looked for below
             coef, average = saga_step(
                 self.coef, self.average, columns, changes, self.n_blocks, self.step_size, self.l2, self.l1
@@ -126,10 +129,6 @@ class SagaLearning:
         return len(self.coef) > len(self.unit)
 
 
-def _features(table: Table, rows: Rows) -> Floats:
-    return table.take(rows)[:, : len(table.feature_names)]
-
-
 def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
     """Prepare a party's part of a run: its units, its penalties in them, and where it starts.
 
@@ -141,10 +140,12 @@ def open_learning(table: Table, rows: Rows, request: OpenSaga) -> SagaLearning:
     shift, unit = (centre, spread) if request.scale else (np.zeros(n_features), np.ones(n_features))
     l2, l1 = request.l2 / unit**2, request.l1 / unit
     free = int(request.fit_intercept and table.label_name is not None)  # the intercept, which bears no penalty
-    intercept = np.full(free, _first_intercept(table.take(rows)[:, -1], request) if free else 0.0)
+    values = table.take(rows)
+    intercept = np.full(free, _first_intercept(values[:, -1], request) if free else 0.0)
     start = np.append(np.zeros(n_features), intercept)
     return SagaLearning(
-        rows=rows[shuffled(len(rows), request.seed)],
+        values=values,
+        order=shuffled(len(rows), request.seed),
         n_blocks=request.n_blocks,
         shift=shift,
         unit=unit,
@@ -198,7 +199,7 @@ def _answer_open(state: PartyState, request: OpenSaga, data: PartyData) -> tuple
     checks.seed(request, request.seed)
     checks.non_negative(SERVER, request, np.array([request.l2, request.l1]))
     learning = open_learning(data.table, rows, request)
-    norms = np.square(learning.columns(_features(data.table, rows))).sum(axis=1)
+    norms = np.square(learning.columns(learning.values)).sum(axis=1)
     if norms.max() > MAX_MAGNITUDE:
         raise InputError(f"Squares of its columns exceed {MAX_MAGNITUDE:g}. Use Saga(scale=True).")
     return replace(state, learning=learning), SquaredNorms(sendable_floats(norms))
@@ -208,20 +209,20 @@ def _answer_open_classes(state: PartyState, request: OpenClassSaga, data: PartyD
     checks.shape(SERVER, request, request.values, (2,))
     checks.in_range(SERVER, request, request.values)
     state, norms = _answer_open(state, request, data)
-    labels = None if data.table.label_name is None else sendable_floats(data.table.take(state.selected())[:, -1])
+    labels = None if data.table.label_name is None else sendable_floats(_learning(state).values[:, -1])
     return state, ClassNorms(norms.norms, labels)
 
 
-def _answer_step(state: PartyState, request: SagaStep, data: PartyData) -> tuple[PartyState, Message]:
-    learning, products = _step(_learning(state), request, data.table)
+def _answer_step(state: PartyState, request: SagaStep, _: PartyData) -> tuple[PartyState, Message]:
+    learning, products = _step(_learning(state), request)
     state, products = replace(state, learning=learning), sendable_floats(products)
     if not learning.less_label:
         return state, PartialProducts(products, None)
     return state, PartialProducts(None, products)
 
 
-def _answer_coded_step(state: PartyState, request: CodedStep, data: PartyData) -> tuple[PartyState, Message]:
-    learning, products = _step(_learning(state), request, data.table)
+def _answer_coded_step(state: PartyState, request: CodedStep, _: PartyData) -> tuple[PartyState, Message]:
+    learning, products = _step(_learning(state), request)
     places, size, sent = learning.places(request.block), len(products), learning.sent.copy()
     codes = encode_fixed(products - sent[places], request.bits)
     sent[places] += decode_fixed(codes, size, request.bits)[0]
@@ -231,7 +232,7 @@ def _answer_coded_step(state: PartyState, request: CodedStep, data: PartyData) -
     return state, CodedProducts(size, None, codes)
 
 
-def _step(learning: SagaLearning, request: SagaStep | CodedStep, table: Table) -> tuple[SagaLearning, Floats]:
+def _step(learning: SagaLearning, request: SagaStep | CodedStep) -> tuple[SagaLearning, Floats]:
     """Take the step that is due; give the products of the next block, less the label where that is due."""
     if not 0 <= request.block < learning.n_blocks:
         raise checks.wrong(SERVER, request, f"block {request.block} of {learning.n_blocks}")
@@ -240,17 +241,16 @@ def _step(learning: SagaLearning, request: SagaStep | CodedStep, table: Table) -
     if request.step_size is not None:
         checks.positive(SERVER, request, request.step_size)
         learning = replace(learning, step_size=request.step_size)
-    learning = replace(learning.stepped(table, request), pending=request.block)
-    values = table.take(learning.block_rows(request.block))
-    n_features = len(table.feature_names)
-    products: Floats = learning.columns(values[:, :n_features]) @ learning.coef
-    return learning, products - values[:, n_features] if learning.less_label else products
+    learning = replace(learning.stepped(request), pending=request.block)
+    rows = learning.block_rows(request.block)
+    products: Floats = learning.columns(rows) @ learning.coef
+    return learning, products - rows[:, -1] if learning.less_label else products
 
 
 def _answer_progress(
-    state: PartyState, request: AskProgress | AskCodedProgress, data: PartyData
+    state: PartyState, request: AskProgress | AskCodedProgress, _: PartyData
 ) -> tuple[PartyState, Message]:
-    learning = _learning(state).stepped(data.table, request)
+    learning = _learning(state).stepped(request)
     with np.errstate(over="ignore"):  # the server looks for it
         change, size = learning.change()
     return replace(state, learning=replace(learning, reported=learning.coef)), Progress(change, size)

@@ -8,6 +8,8 @@ import pytest
 
 import colonnade as cn
 from colonnade.catalogue import codec
+from colonnade.data.tables import ArrayTable
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.kernels.lloyd import squared_distances
 from colonnade.kernels.masks import ring_of_magnitude, to_numbers, to_words, unpack
 from colonnade.ledger import SERVER
@@ -61,6 +63,18 @@ def test_it_ends_where_lloyds_rounds_end() -> None:
         mean = np.average(X[own], axis=0, weights=CORESET.weights[own])
         np.testing.assert_allclose(run.model.cluster_centers_[label], mean, rtol=1e-9)
     assert run.facts["cost"] == pytest.approx(float(CORESET.weights @ distances.min(axis=1)), rel=1e-9)
+
+
+def test_rows_are_read_once_however_many_rounds_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken, take = list[int](), ArrayTable.take
+
+    def counted(table: ArrayTable, rows: Rows) -> Floats:
+        taken.append(len(rows))
+        return take(table, rows)
+
+    monkeypatch.setattr(ArrayTable, "take", counted)
+    fit()
+    assert taken == [len(CORESET)] * 3
 
 
 def test_costs_are_as_low_as_centrals() -> None:

@@ -8,8 +8,8 @@ import pytest
 import colonnade as cn
 from colonnade.catalogue import party_session
 from colonnade.contracts import PartyCard, Roster
-from colonnade.data.tables import read_table
-from colonnade.kernels.arrays import Floats
+from colonnade.data.tables import ArrayTable, read_table
+from colonnade.kernels.arrays import Floats, Rows
 from colonnade.messages import Message, sendable_floats
 from colonnade.protocol.hello import WIRE_VERSION, Hello
 from colonnade.protocol.policy import Policy
@@ -83,6 +83,21 @@ def test_on_all_rows_and_on_a_uniform_sample(sampler: Any) -> None:
     shared = federation()
     coreset = shared.coreset(TASKS[3], sampler).coreset
     assert abs(excess(shared, TASKS[3], coreset, cn.Saga())[0]) < 1e-4
+
+
+def test_rows_are_read_once_however_many_steps_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a table in files each step once read whole groups of rows for its few, twice."""
+    taken, take = list[int](), ArrayTable.take
+
+    def counted(table: ArrayTable, rows: Rows) -> Floats:
+        taken.append(len(rows))
+        return take(table, rows)
+
+    monkeypatch.setattr(ArrayTable, "take", counted)
+    drawn = federation().coreset(cn.Regression(), cn.UniformSampling(80)).coreset
+    taken.clear()
+    federation().fit(cn.Regression(), coreset=drawn, solver=cn.Saga(tolerance=1e-3))
+    assert taken == [80] * 3
 
 
 def test_the_lasso_leaves_columns_out() -> None:

@@ -6,12 +6,11 @@ import numpy as np
 
 from colonnade.errors import InputError
 from colonnade.kernels.block_basis import BlockBasis, all_directions, block_basis
-from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.masks import Words
 from colonnade.kernels.selections import CountedRows, Window
 from colonnade.kernels.shares import LIMBS, pack_words, to_limbs, unpack_words
 from colonnade.ledger import SERVER
-from colonnade.messages import MAX_NUMBERS, Message, sendable_floats
+from colonnade.messages import Message, sendable_floats
 from colonnade.privacy.one_solving import require_same_question, seen_rows
 from colonnade.privacy.pair_keys import (
     IN_WINDOWS,
@@ -30,7 +29,7 @@ from colonnade.protocol.session import Handler, PartyData, PartyState
 from colonnade.protocol.windows import check_window, n_selected_in
 from colonnade.signing import digest
 from colonnade.solvers.gram.party import check_columns, check_told
-from colonnade.solvers.gram.question import comes_at_once
+from colonnade.solvers.gram.question import MOST_IN_WINDOWS, comes_at_once
 from colonnade.solvers.gram.shares.messages import STAR, GramShares, sent_digest
 from colonnade.solvers.gram.shares.party import open_seed, shared
 from colonnade.solvers.gram.windows.messages import (
@@ -94,11 +93,11 @@ def _question(state: PartyState, request: AskGramWindows, data: PartyData) -> tu
         raise checks.wrong(SERVER, request, "windows of all rows, where others were agreed on")
     if comes_at_once(len(rows), n_all):
         raise checks.wrong(SERVER, request, f"windows of {len(rows):,} rows, which are shared at once")
-    # Others' numbers of columns are the server's word, and blocks of all of them are made at once.
-    if LIMBS * ours * max(n_all, BLOCK_ROWS) > MAX_NUMBERS:
+    # Others' numbers of columns are the server's word, and masks of all of them are made for each window.
+    if n_all > MOST_IN_WINDOWS:
         raise InputError(
-            f"a window of {ours:,} columns, or their products with {n_all:,} of all parties, do not fit one message, "
-            f"which has {MAX_NUMBERS:,} numbers. Use a coreset."
+            f"{n_all:,} columns of all parties are more than the {MOST_IN_WINDOWS:,} of which so many rows are shared. "
+            "Use a coreset."
         )
     return WindowsQuestion(rows, request.n_columns), check_told(state, data, [rows], ours, request.n_columns)
 

@@ -8,16 +8,14 @@ import numpy as np
 from colonnade.contracts import Roster, Script
 from colonnade.errors import InputError
 from colonnade.kernels.arrays import Floats
-from colonnade.kernels.blocks import BLOCK_ROWS
 from colonnade.kernels.gram import Summary
 from colonnade.kernels.masks import Words
 from colonnade.kernels.selections import CountedRows
 from colonnade.kernels.shares import LIMBS, packed_size, rounding
-from colonnade.messages import MAX_NUMBERS
 from colonnade.privacy.pair_keys import LostKey, compare, exchange_keys, until_kept
 from colonnade.protocol import checks
 from colonnade.solvers.gram.moments import GramMoments, summary
-from colonnade.solvers.gram.question import columns_of
+from colonnade.solvers.gram.question import MOST_IN_WINDOWS, columns_of
 from colonnade.solvers.gram.shares.messages import STAR, GramShares
 from colonnade.solvers.gram.shares.server import DEPENDENT, deal_seed, held_products, read_products, read_signed
 from colonnade.solvers.gram.windows.messages import (
@@ -53,11 +51,10 @@ def gram_in_windows(roster: Roster, rows: CountedRows) -> Script[list[Summary]]:
 def _check_width(columns: Mapping[str, int]) -> None:
     """Require no more columns than a window and all products can be held of: what a party says it has is its word."""
     n_all, widest = sum(columns.values()), max(columns, key=columns.__getitem__)
-    most = MAX_NUMBERS // LIMBS // BLOCK_ROWS
-    if n_all > most:
+    if n_all > MOST_IN_WINDOWS:
         raise InputError(
-            f"SecureGram shares so many rows of {most:,} columns of all parties at most, and these are {n_all:,}: "
-            f"{widest!r} has {columns[widest]:,}. Draw a coreset, or use fewer columns."
+            f"SecureGram shares so many rows of {MOST_IN_WINDOWS:,} columns of all parties at most, and these are "
+            f"{n_all:,}: {widest!r} has {columns[widest]:,}. Draw a coreset, or use fewer columns."
         )
 
 

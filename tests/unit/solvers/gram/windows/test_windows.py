@@ -364,7 +364,8 @@ OTHERWISE = [
     (AskGramWindows, changed(n_columns=(2, 1)), "numbers of columns that are not the parties'"),
     (AskGramWindows, changed(n_columns=(2, 2, 2)), "numbers of columns that are not the parties'"),
     (AskGramWindows, changed(n_columns=(2, 1, -2)), "numbers of columns that are not the parties'"),
-    (AskGramWindows, changed(n_columns=(2**40, 1, 2)), "do not fit one message, which has"),
+    (AskGramWindows, changed(n_columns=(2**40, 1, 2)), "columns of all parties are more than the 4,095 of which"),
+    (AskGramWindows, changed(n_columns=(4095 - 2, 1, 2)), "4,096 columns of all parties are more than the 4,095"),
     (
         AskGramWindows,
         lambda r: AskWindowShare(0, BLOCK_ROWS, sum(r.n_columns)),
