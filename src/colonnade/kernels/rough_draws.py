@@ -127,7 +127,7 @@ def _drawn_in(guess: Guess, size: int, chance: float, seed: int, block: Block) -
     keys = np.random.default_rng([seed, block.number]).random(len(scores)) / scores
     here = np.flatnonzero(keys < chance)
     weights = np.ones(len(here)) if block.weights is None else block.weights[here]
-    columns = np.ascontiguousarray(block.values[here].T)
+    columns = np.take(block.values.T, here, axis=1)
     return Drawn(columns, weights, scores[here], keys[here], chance).some(size)
 
 
