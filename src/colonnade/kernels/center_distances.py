@@ -11,8 +11,8 @@ from colonnade.kernels.arrays import Floats, Rows
 
 # What a distance may be wrong by, of itself.
 TOLERANCE = 1e-9
-# Numbers of rows in a piece, 4 MB, and rows: powers of 2, which every BLAS cuts evenly.
-VALUES_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE = 2**19, 2**8, 2**13
+# Numbers of rows in a piece, 8 MB, and rows: powers of 2, which every BLAS cuts evenly.
+VALUES_AT_ONCE, LEAST_AT_ONCE, MOST_AT_ONCE = 2**20, 2**8, 2**13
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,8 +42,7 @@ class Centers(NamedTuple):
         labels, squared_distances = np.empty(len(X), dtype=np.int64), np.empty(len(X))
         for piece in pieces(len(X), max(self.columns.shape), NEARNESSES_IN_PIECE):
             labels[piece] = _nearest(X[piece], self.columns, self.screens)
-            # Labels are valid by construction: "clip" only spares a checked copy.
-            own = np.take(self.columns, labels[piece], axis=1, mode="clip")
+            own = np.take(self.columns, labels[piece], axis=1)
             squared_distances[piece] = _squares(np.subtract(X[piece].T, own, out=own))
         return labels, squared_distances
 

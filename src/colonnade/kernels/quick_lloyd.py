@@ -49,7 +49,10 @@ class Points(NamedTuple):
 def _points(X: Coarse, weights: Coarse) -> Points:
     tiles, padded = tiled(X, X.dtype), np.zeros(-(-len(X) // TILE_ROWS) * TILE_ROWS, X.dtype)
     padded[: len(X)] = weights
-    masses = np.multiply(tiles.transpose(0, 2, 1), padded.reshape(-1, TILE_ROWS, 1), order="C")
+    masses = np.empty((len(tiles), TILE_ROWS, tiles.shape[1]), X.dtype)
+    # Tile by tile: turned all at once, numbers leave the cache, which takes four times as long.
+    for tile, weighted, own in zip(tiles, masses, padded.reshape(-1, TILE_ROWS), strict=True):
+        np.multiply(tile, own, out=weighted.T)
     squares = np.einsum("tjr,tjr->tr", tiles[:, :-1], tiles[:, :-1]).reshape(-1)
     return Points(tiles, masses, padded, squares, len(X))
 

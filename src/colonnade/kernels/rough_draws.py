@@ -112,11 +112,13 @@ class Drawn(NamedTuple):
 
 def drawn_roughly(rows: RowBlocks, guess: Guess, size: int, chance: float, seed: int) -> Drawn:
     """Draw about, and at most, so many rows: row i with chance min(1, chance g_i), and one of weight 0 never."""
-    held: list[Drawn] = []
+    held, n_held = list[Drawn](), 0
     for part in rows.map(partial(_drawn_in, guess, size, chance, seed)):
         held.append(part)
-        if sum(map(len, held)) > 4 * size:
+        n_held += len(part)
+        if n_held > 4 * size:
             held = [_joined(held).some(size)]
+            n_held = len(held[0])
     return _joined(held).some(size)
 
 
@@ -127,7 +129,7 @@ def _drawn_in(guess: Guess, size: int, chance: float, seed: int, block: Block) -
     keys = np.random.default_rng([seed, block.number]).random(len(scores)) / scores
     here = np.flatnonzero(keys < chance)
     weights = np.ones(len(here)) if block.weights is None else block.weights[here]
-    columns = np.ascontiguousarray(block.values[here].T)
+    columns = np.take(block.values.T, here, axis=1)
     return Drawn(columns, weights, scores[here], keys[here], chance).some(size)
 
 

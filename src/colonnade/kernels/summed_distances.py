@@ -16,21 +16,21 @@ def nearest_of_sums(parts: Sequence[Floats], look: Look) -> tuple[Rows, Floats]:
     """Find each row's least sum of parts, all of shape (m, k), and where it is, the lowest among equals; both (m,).
 
     Parts are added in their order, piece by piece: each is read once, and fastest where it is column-major. `look` is
-    shown every piece by the number of its part.
+    shown a copy of every piece, which stays near, by the number of its part.
     """
     n_rows, k = parts[0].shape
     labels, nearest = np.empty(n_rows, np.int64), np.empty(n_rows)
     at_once = min(MOST_AT_ONCE, max(LEAST_AT_ONCE, NUMBERS_AT_ONCE // k))
-    sums = np.empty((k, min(at_once, n_rows)))
+    sums, copies = np.empty((2, k, min(at_once, n_rows)))
     for start in range(0, n_rows, at_once):
         rows = slice(start, min(start + at_once, n_rows))
-        total = room = sums[:, : rows.stop - start]
+        total, copy = sums[:, : rows.stop - start], copies[:, : rows.stop - start]
         for number, part in enumerate(parts):
-            own = part[rows].T
-            if part.strides[0] != part.itemsize:
-                own = np.ascontiguousarray(own)
+            own = copy if number else total
+            own[:] = part[rows].T
             look(number, rows, own)
-            total = np.add(total, own, out=room) if number else own
+            if number:
+                total += own
         _put_least(total, labels[rows], nearest[rows])
     return labels, nearest
 
