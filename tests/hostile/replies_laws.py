@@ -4,7 +4,7 @@ They are worked out from the honest parties' tables, and from no check of the se
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def _scores(run: Any, liar: str, sessions: Sessions) -> Iterator[str]:
             others, others_total = others + scores[rows], others_total + float(scores.sum())
     sums = (total * counts / (m * coreset.weights) - share * total * counts / all_weight) / (1 - share)
     own, own_total = sums - others, total - others_total
-    most = _most(run, sessions[liar]._data.table)
+    most = _most(run, sessions[liar])
     slack = SLACK * (1 + total)
     if not 1 / COARSE - slack <= own_total <= COARSE * most.total + slack:
         yield f"its scores add up to {own_total:g}"
@@ -124,14 +124,20 @@ def _chances(run: Any, liar: str, sessions: Sessions) -> Iterator[str]:
         yield f"its chances of these rows add up to {own.sum():g}"
 
 
-def _most(run: Any, table: Any) -> ScoreBounds:
+def _most(run: Any, session: PartySession) -> ScoreBounds:
     """Bound scores as the paper does: leverages and a row's part by 1 each; the three terms of clustering by 4."""
+    table, rule = session._data.table, cast("Any", session.state.rule)
     if isinstance(run.task, cn.KMeans):
         bounds = ScoreBounds(4.0, 2.0 + 2.0 * run.task.n_clusters)
     elif isinstance(run.task, cn.Classification):
         # A class of few rows has its part in one of them.
         classes = 2 / 3 * run.model.coef_.shape[1] * (table.label_name is not None)
         bounds = ScoreBounds(2.0 + classes, len(table.feature_names) + 1.0 + classes)
+    elif run.sampler.sharpened and table.label_name is not None:
+        # Squares of residuals add up to 1, and leverages to as many as there are columns: by Cauchy and Schwarz.
+        columns = len(table.feature_names) + 1.0
+        residuals = rule.residuals * columns**0.5
+        bounds = ScoreBounds(2.0 + residuals, columns + residuals)
     else:
         bounds = ScoreBounds(2.0, len(table.feature_names) + 1.0 + 2 * (table.label_name is not None))
     return ScoreBounds(bounds.total, bounds.total) if run.sampler.totals == "set" else bounds

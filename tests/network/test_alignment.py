@@ -32,7 +32,7 @@ class Town(Trial):
     """The bank example, where each party has its customers in an order of its own, and lacks some."""
 
     def __init__(self, folder: Path, mode: str = "aided", jobs: list[dict[str, object]] | None = None) -> None:
-        super().__init__(folder, jobs or [FIT], align={"mode": mode})
+        super().__init__(folder, jobs or [FIT], align={"mode": mode}, wait_seconds=60.0)
         for seed, name in enumerate(self.names):
             self.write(name, pd.read_csv(BANK / f"{name}.csv").sample(700, random_state=seed))
 

@@ -40,7 +40,7 @@ def same_sum(run: cn.Run[None]) -> bool:
 @pytest.mark.parametrize(("killed_before", "keys_made"), [(5, 2), (6, 1), (4, 1)])
 def test_a_party_is_killed(tmp_path: Path, killed_before: int, keys_made: int) -> None:
     """Its secret dies with it: before the masked scores all start again, after them nothing more is needed."""
-    with Trial(tmp_path, []) as trial:
+    with Trial(tmp_path, [], wait_seconds=60.0) as trial:
         for name in ("bank", "shop"):
             trial.start_party(name, "--json")
         telephone = trial.start_party("telephone", "--json")
@@ -77,7 +77,7 @@ with cn.Federation.connect(sys.argv[1], on_round=on_round) as federation:
 @pytest.mark.slow
 @pytest.mark.parametrize("killed_before", range(FIRST_ROUND, LAST_ROUND + 1))
 def test_the_server_is_killed(tmp_path: Path, killed_before: int) -> None:
-    with Trial(tmp_path, []) as trial:
+    with Trial(tmp_path, [], wait_seconds=60.0) as trial:
         for name in trial.names:
             trial.start_party(name, "--json")
         script = tmp_path / "server.py"
@@ -93,7 +93,7 @@ def test_the_server_is_killed(tmp_path: Path, killed_before: int) -> None:
 
 @pytest.mark.slow
 def test_a_party_and_the_server_are_killed_at_once(tmp_path: Path) -> None:
-    with Trial(tmp_path, []) as trial:
+    with Trial(tmp_path, [], wait_seconds=60.0) as trial:
         living = {name: trial.start_party(name, "--json") for name in trial.names}
         script = tmp_path / "server.py"
         script.write_text(SERVER_SCRIPT)

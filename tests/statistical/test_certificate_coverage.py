@@ -56,8 +56,11 @@ def test_intervals_hold_where_tails_are_heavy(table: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("job", ["defaults", "rare-defaults", "spruce", "dear", "dear-compact"])
 def test_intervals_and_bounds_of_classes_hold(job: str, data_folder: Path) -> None:
-    """Of 150 seeds. Over 400 intervals held in 95 to 97 %, bounds in 99 % at least: below 90 % come once in 200."""
-    found = STUDY["JOBS"][job](data_folder, 150)
+    """Of 300 seeds. Over 400 and more, intervals held in 95 to 97 %, bounds in 99 % at least.
+
+    Of 95 % fewer than 90 % come once in 8,000 sets of seeds; of 97 %, more than 99.5 % come once in 900.
+    """
+    found = STUDY["JOBS"][job](data_folder, 300)
     assert 0.90 <= found["interval holds"] <= 0.995
     assert found["bound holds"] >= 0.93
     assert found["no bound"] <= 0.06

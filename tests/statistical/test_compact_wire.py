@@ -47,8 +47,19 @@ def test_the_correction_is_never_worse_than_none(
     monkeypatch.setattr(RoundedColumns, "worthwhile_share", lambda *_: 0.0)
     plain, _ = excesses(federation, cn.Regression(), sampler, cn.CompactCentral(step), 12)
     assert corrected.mean() < 1.03 * plain.mean()
-    if (size, step) == (6000, 1.0):
-        assert corrected.mean() < 0.6 * plain.mean(), "where bias is all there is, most of it goes"
+
+
+@pytest.mark.slow
+def test_the_correction_takes_away_most_of_what_rounding_adds(
+    kc_house: tuple[Floats, Floats], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where that is mostly bias. Over 180 seeds 29 % stay; of 60 seeds more than 40 % stay once in 10^4."""
+    federation, sampler = cn.Federation(cn.split_columns(*kc_house, [9, 9])), cn.ImportanceSampling(6000, **OURS)
+    fine, _ = excesses(federation, cn.Regression(), sampler, cn.CompactCentral(0.02), 60)
+    corrected, _ = excesses(federation, cn.Regression(), sampler, cn.CompactCentral(1.0), 60)
+    monkeypatch.setattr(RoundedColumns, "worthwhile_share", lambda *_: 0.0)
+    plain, _ = excesses(federation, cn.Regression(), sampler, cn.CompactCentral(1.0), 60)
+    assert (corrected - fine).mean() < 0.4 * (plain - fine).mean()
 
 
 @pytest.mark.slow

@@ -310,12 +310,7 @@ class _Cluster:
 
     def n_threads(self) -> int:
         """Count the threads that work; wait for the first process where there is none yet, and ask those that came."""
-        from distributed import TimeoutError as TooLate
-
-        try:
-            self._line.wait_for_workers(1, timeout=PATIENCE_SECONDS)
-        except TooLate:
-            raise self._no_process() from None
+        self._wait_for_a_process()
         threads, asked = self._line.nthreads(), self._asked[self._scheduler]
         if came := threads.keys() - asked:
             self._ask(list(came))
@@ -374,13 +369,17 @@ class _Cluster:
                 with self._line.as_current():
                     wait(task, timeout=PATIENCE_SECONDS)
             except TooLate:
-                if not self._line.nthreads():
-                    raise self._no_process() from None
+                self._wait_for_a_process()
             else:
                 return
 
-    def _no_process(self) -> EngineError:
-        return self._error(f"has had no process for {PATIENCE_SECONDS:g} seconds. Start some")
+    def _wait_for_a_process(self) -> None:
+        from distributed import TimeoutError as TooLate
+
+        try:
+            self._line.wait_for_workers(1, timeout=PATIENCE_SECONDS)
+        except TooLate:
+            raise self._error(f"has had no process for {PATIENCE_SECONDS:g} seconds. Start some") from None
 
     def _error(self, what: str) -> EngineError:
         return EngineError(f"The Dask cluster at {self._scheduler} {what}.")

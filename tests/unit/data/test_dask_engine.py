@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -475,6 +476,30 @@ def test_a_cluster_without_processes_is_named(path: Path, monkeypatch: pytest.Mo
         with pytest.raises(cn.EngineError, match=r"has had no process for 0.2 seconds. Start some."):
             list(DaskEngine(empty.scheduler_address).map(dask_trial.its_process, rows))
         dask_engine._Cluster._lines.pop(empty.scheduler_address).close()
+
+
+def test_a_process_that_is_away_for_a_moment_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute into a task, when one has gone and the next one has not come: a look then tells of no minute without."""
+    import distributed
+
+    waited: list[float] = []
+
+    class Line:
+        status = "running"
+        as_current = nullcontext
+        nthreads = dict
+
+        def wait_for_workers(self, _: int, timeout: float) -> None:
+            waited.append(timeout)
+
+    def wait(*_: object, **__: object) -> None:
+        if not waited:
+            raise distributed.TimeoutError
+
+    monkeypatch.setitem(dask_engine._Cluster._lines, "tcp://127.0.0.1:1", Line())
+    monkeypatch.setattr(distributed, "wait", wait)
+    dask_engine._Cluster("tcp://127.0.0.1:1")._wait("a task")
+    assert waited == [dask_engine.PATIENCE_SECONDS]
 
 
 @pytest.mark.parametrize("address", ["scheduler:8786", "tcp://scheduler:8786", "", 8786])

@@ -71,11 +71,11 @@ def test_weight_k_equals_k_copies_in_cost() -> None:
     assert weighted == pytest.approx(copied, rel=0.01)
 
 
-# The 2 % bar, medians over fixed seeds (ten; three for Covertype): no false alarm under one scikit-learn. The constants
-# of the kernel were chosen on Covertype, blobs, the mixture, lognormal and Student columns and songs, and judged on KC
-# House and credit default.
+# The 2 % bar, medians over fixed seeds (ten; for Covertype 21, and five of all rows): no false alarm under one
+# scikit-learn. The constants of the kernel were chosen on Covertype, blobs, the mixture, lognormal and Student columns
+# and songs, and judged on KC House and credit default.
 # With fresh seeds the largest rate we know of is 0.02, for features 10-18 of KC House, where single fits of all rows
-# end in one of several optima 4 % and more apart.
+# end in one of several optima 4 % and more apart. For the third party of Covertype, 0.9 % above, it is 3e-4.
 
 
 def full_cost(X: Floats, k: int, seed: int) -> float:
@@ -85,11 +85,11 @@ def full_cost(X: Floats, k: int, seed: int) -> float:
     return float(nearest_centers(X, solver.cluster_centers_)[1].sum())
 
 
-def relative_excess(X: Floats, k: int, n_seeds: int = 10) -> float:
+def relative_excess(X: Floats, k: int, n_seeds: int = 10, n_fits: int = 10) -> float:
     """Excess of the median local cost over the median cost of a single fit of all rows."""
     X = np.asfortranarray(X)
     local = np.median([nearest_centers(X, cluster(X, k, seed))[1].sum() for seed in range(n_seeds)])
-    return float(local / np.median([full_cost(X, k, seed) for seed in range(n_seeds)]) - 1)
+    return float(local / np.median([full_cost(X, k, seed) for seed in range(n_fits)]) - 1)
 
 
 def standardized(X: Floats) -> Floats:
@@ -150,4 +150,4 @@ def test_on_covertype(data_folder: Path, party: int) -> None:
     X = np.column_stack([table.column(j).to_numpy().astype(np.float64) for j in range(party, 54, 3)])
     numeric = len(range(party, 10, 3))
     X[:, :numeric] = standardized(X[:, :numeric])
-    assert relative_excess(X, 15, n_seeds=3) <= 0.02
+    assert relative_excess(X, 15, n_seeds=21, n_fits=5) <= 0.02
