@@ -1,7 +1,6 @@
 """Masks between pairs of parties: a party's secret of one sum, and whether what is relayed was signed."""
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 import numpy as np
 
@@ -102,7 +101,6 @@ def check_circle(identity: Identity, circle: Sequence[int], relayed: CircleKeys,
     _check_different(keys)
 
 
-@lru_cache(maxsize=4)  # in one process all parties are relayed the same
 def split_keys(keys: bytes) -> tuple[bytes, ...]:
     """Take public keys apart that stand one after another."""
     return tuple([keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES)])
