@@ -9,7 +9,15 @@ from colonnade.kernels.arrays import Floats
 from colonnade.kernels.masks import Ring, Words, masked, to_words
 from colonnade.ledger import SERVER
 from colonnade.privacy.primitives import KEY_BYTES, KeyPair, ManyWords, decrypt, derive, encrypt, mask_words
-from colonnade.privacy.statements import CircleKeys, SignedDigest, SignedKey, key_context, key_statement, sent_statement
+from colonnade.privacy.statements import (
+    DIGEST_BYTES,
+    CircleKeys,
+    SignedDigest,
+    SignedKey,
+    key_context,
+    key_statement,
+    sent_statement,
+)
 from colonnade.protocol.identity import Identity, Pair
 
 
@@ -114,8 +122,11 @@ def _check_number(identity: Identity, count: int) -> None:
 
 
 def _check_signed(identity: Identity, party: str, entry: SignedKey, view: bytes) -> None:
-    statement = key_statement(party, entry.key, entry.exchanged, view)
-    if len(entry.key) != KEY_BYTES or not identity.is_signed(party, statement, entry.signature):
+    # Statements are kept, and what the server relays may be long.
+    is_short = len(entry.key) == KEY_BYTES and len(entry.exchanged) <= DIGEST_BYTES
+    if not is_short or not identity.is_signed(
+        party, key_statement(party, entry.key, entry.exchanged, view), entry.signature
+    ):
         raise _relayed_wrongly(f"a key for {party!r} that {party!r} did not sign")
 
 
@@ -132,7 +143,10 @@ def check_signatures(
         raise _relayed_wrongly(f"{len(signed)} signatures for {len(places)} parties")
     parties = identity.parties
     for party, each in zip((parties[place] for place in places), signed, strict=True):
-        if not identity.is_signed(party, sent_statement(party, transcript, each.digest), each.signature):
+        is_short = len(each.digest) == DIGEST_BYTES
+        if not is_short or not identity.is_signed(
+            party, sent_statement(party, transcript, each.digest), each.signature
+        ):
             raise _relayed_wrongly(f"a signature of {party!r} on something else than this party saw")
 
 

@@ -10,6 +10,8 @@ from colonnade.kernels.per_row import PerRow
 from colonnade.signing import digest
 
 DIGEST_BYTES = 32
+# In one process a statement is looked at by all around the party that signed it; of more parties, some are hashed anew.
+KEPT_STATEMENTS = 256
 # In every signed or derived text, so that none of another protocol, or of another version, can take its place. The
 # words beside it ("seal", "sealed") belong to this version, and stay with it.
 PROTOCOL = b"colonnade secure sum 3"
@@ -47,11 +49,13 @@ class SignedDigest(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
     signature: bytes
 
 
+@lru_cache(maxsize=KEPT_STATEMENTS)
 def key_statement(party: str, key: bytes, exchanged: bytes, view: bytes) -> bytes:
     """Give the text a party signs to say: this is my key, in the run in which this was exchanged."""
     return digest(PROTOCOL, b"key", party.encode(), key, exchanged, view)
 
 
+@lru_cache(maxsize=KEPT_STATEMENTS)
 def sent_statement(party: str, transcript: bytes, sent: bytes) -> bytes:
     """Give the text a party signs to say: this is what I saw, and this is what I sent."""
     return digest(PROTOCOL, b"seal", party.encode(), transcript, sent)
